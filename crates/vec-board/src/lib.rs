@@ -1,0 +1,1 @@
+//! Build a board from raw data: views, manifests, truth halves.

@@ -1,0 +1,1 @@
+//! Pattern pass of the Compliance role.

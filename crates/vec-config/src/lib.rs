@@ -1,0 +1,1 @@
+//! Configuration, board definitions, the lock and evaluation-spec types.

@@ -1,0 +1,1 @@
+//! The search: one loop, one owner of the run's state.

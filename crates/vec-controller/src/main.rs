@@ -1,0 +1,2 @@
+//! The search: one loop, one owner of the run's state.
+fn main() {}

@@ -1,0 +1,1 @@
+//! What every daemon does: launch spec, logs, signals, sockets, exit codes.

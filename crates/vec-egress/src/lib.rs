@@ -1,0 +1,1 @@
+//! Model gateway: checks, counts, bounds and logs every model call.

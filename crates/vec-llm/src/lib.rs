@@ -1,0 +1,1 @@
+//! Chat seam and wire formats over the model gateway's socket.

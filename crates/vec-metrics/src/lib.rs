@@ -1,0 +1,1 @@
+//! Ranked metrics, skill and board score; no I/O.

@@ -1,0 +1,1 @@
+//! Package a closed run as evidence.

@@ -1,0 +1,2 @@
+//! The scripted model and Engineer: a shipped, named offline double.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Programs.git through gix.

@@ -1,0 +1,1 @@
+//! Generated gRPC code, conversions, clients over Unix sockets, one retry table.

@@ -1,0 +1,1 @@
+//! Prompt assembly and reply parsing of the roles, Engineer briefs.

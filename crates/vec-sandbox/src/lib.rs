@@ -1,0 +1,1 @@
+//! SandboxPlan and the helper that applies it.

@@ -1,0 +1,2 @@
+//! SandboxPlan and the helper that applies it.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Supervisors: start, adopt, account and end whole process trees.

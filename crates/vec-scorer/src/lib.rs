@@ -1,0 +1,1 @@
+//! Holds truth halves A and B; scores predictions.

@@ -1,0 +1,2 @@
+//! Holds truth halves A and B; scores predictions.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The run directory: layout, archive, ledger, artifacts.

@@ -1,0 +1,2 @@
+//! One small multi-call binary bound into sandboxes: vec-score, vec-check.
+fn main() {}

@@ -1,0 +1,455 @@
+//! Ids. One newtype per kind, so that a program seed never stands where a scoring seed belongs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, UnixMs};
+
+/// Longest accepted text of an id. Ids become path components and socket names.
+const ID_LEN_MAX: usize = 96;
+
+/// Why a text is not an id of the kind named.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a {kind}: {text:?} ({rule})")]
+pub struct IdError {
+    kind: &'static str,
+    text: String,
+    rule: &'static str,
+}
+
+fn refuse(kind: &'static str, text: &str, rule: &'static str) -> IdError {
+    IdError {
+        kind,
+        text: text.chars().take(ID_LEN_MAX).collect(),
+        rule,
+    }
+}
+
+const WORD_RULE: &str = "1 to 96 of a-z A-Z 0-9 . _ - and not starting with . or -";
+
+fn is_word(text: &str) -> bool {
+    let first = text.bytes().next();
+    text.len() <= ID_LEN_MAX
+        && first.is_some_and(|b| b != b'.' && b != b'-')
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+macro_rules! word_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                if is_word(text) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err(refuse($kind, text, WORD_RULE))
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+
+            fn try_from(text: String) -> Result<Self, IdError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+    };
+}
+
+word_id!(
+    /// A view: the inputs that a program may read (`views/<view>/`).
+    ViewId, "view id");
+word_id!(
+    /// A ruler: one local evaluation target.
+    RulerId, "ruler id");
+word_id!(
+    /// A method family of the idea library.
+    FamilyId, "family id");
+word_id!(
+    /// A seed program's directory name (SED-01).
+    SeedProgramId, "seed program id");
+
+/// A board such as `T1:val` or `diabetes`. `:` separates the parts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct BoardId(String);
+
+impl BoardId {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// File-name form: `:` becomes `__` (EXT-01, O-RUL-6).
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        self.0.replace(':', "__")
+    }
+
+    /// Lower-case slug for run ids: letters and digits only, at most 16.
+    #[must_use]
+    pub fn slug(&self) -> String {
+        self.0
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .map(|c| c.to_ascii_lowercase())
+            .take(16)
+            .collect()
+    }
+}
+
+impl fmt::Display for BoardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for BoardId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if text.len() <= ID_LEN_MAX && text.split(':').all(is_word) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(refuse("board id", text, "words joined by ':'"))
+        }
+    }
+}
+
+impl TryFrom<String> for BoardId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<BoardId> for String {
+    fn from(id: BoardId) -> Self {
+        id.0
+    }
+}
+
+/// A run: `YYYYMMDD-HHMMSS-<board slug>-<4 base32>` (`decisions.md`, Formats).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunId(String);
+
+const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+impl RunId {
+    /// A fresh id. The caller makes its directory exclusively and retries on collision.
+    ///
+    /// # Errors
+    /// When the operating system's random source fails.
+    pub fn generate(board: &BoardId, at: UnixMs) -> Result<Self, getrandom::Error> {
+        let mut random = [0; 4];
+        getrandom::fill(&mut random)?;
+        let suffix: String = random
+            .iter()
+            .map(|b| char::from(BASE32[usize::from(b & 31)]))
+            .collect();
+        Ok(Self(format!("{}-{}-{suffix}", at.compact(), board.slug())))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// First 8 hex digits of sha256(run id): the run's name in socket paths, scopes and units.
+    #[must_use]
+    pub fn run8(&self) -> String {
+        Digest::of(self.0.as_bytes()).short(8)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let refused = || refuse("run id", text, "YYYYMMDD-HHMMSS-<board slug>-<4 base32>");
+        let digits =
+            |part: &str, len| part.len() == len && part.bytes().all(|b| b.is_ascii_digit());
+        let parts: Vec<&str> = text.split('-').collect();
+        let [date, time, slug, suffix] = parts[..] else {
+            return Err(refused());
+        };
+        let slug_ok = (1..=16).contains(&slug.len())
+            && slug
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        let suffix_ok = suffix.len() == 4 && suffix.bytes().all(|b| BASE32.contains(&b));
+        if digits(date, 8) && digits(time, 6) && slug_ok && suffix_ok {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(refused())
+        }
+    }
+}
+
+impl TryFrom<String> for RunId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.0
+    }
+}
+
+macro_rules! number_id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = std::num::ParseIntError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                text.parse().map(Self)
+            }
+        }
+    };
+}
+
+number_id!(
+    /// A node of the search tree, from 0 in order of creation.
+    NodeId(u32));
+number_id!(
+    /// The `--seed` of a program (CTR-02).
+    ProgramSeed(u32));
+number_id!(
+    /// The seed of the scorer's own sampling; equals the program seed in local scoring (CTR-02).
+    ScoringSeed(u32));
+number_id!(
+    /// The seed of the operator draw (O-OPR-1).
+    SearchSeed(u32));
+
+/// A git tree id of programs.git or of `code/`: lower-case hex, 64 digits in a SHA-256
+/// repository, 40 in a SHA-1 one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TreeId(String);
+
+impl TreeId {
+    /// The hex digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TreeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for TreeId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let hex = text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if hex && matches!(text.len(), 40 | 64) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(refuse(
+                "git object id",
+                text,
+                "40 or 64 lower-case hex digits",
+            ))
+        }
+    }
+}
+
+impl TryFrom<String> for TreeId {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<TreeId> for String {
+    fn from(id: TreeId) -> Self {
+        id.0
+    }
+}
+
+/// One execution of a node's program: `seed<k>`, `fresh<k>` or `final` (O-EXE-1). Its text is
+/// the directory name below `nodes/<id>/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum ExecName {
+    /// Search and promotion seeds 0, 1, 2.
+    Seed(ProgramSeed),
+    /// The final guard's fresh seeds.
+    Fresh(ProgramSeed),
+    /// The run on the final view that makes the answer, with program seed 0.
+    Final,
+}
+
+impl ExecName {
+    /// The `--seed` that the program gets.
+    #[must_use]
+    pub const fn program_seed(self) -> ProgramSeed {
+        match self {
+            Self::Seed(seed) | Self::Fresh(seed) => seed,
+            Self::Final => ProgramSeed(0),
+        }
+    }
+}
+
+impl fmt::Display for ExecName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seed(seed) => write!(f, "seed{seed}"),
+            Self::Fresh(seed) => write!(f, "fresh{seed}"),
+            Self::Final => f.write_str("final"),
+        }
+    }
+}
+
+impl FromStr for ExecName {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let seed = |digits: &str| digits.parse::<u32>().ok().map(ProgramSeed);
+        let parsed = if text == "final" {
+            Some(Self::Final)
+        } else if let Some(digits) = text.strip_prefix("seed") {
+            seed(digits).map(Self::Seed)
+        } else if let Some(digits) = text.strip_prefix("fresh") {
+            seed(digits).map(Self::Fresh)
+        } else {
+            None
+        };
+        parsed
+            .filter(|name| name.to_string() == text)
+            .ok_or_else(|| refuse("execution name", text, "seed<k>, fresh<k> or final"))
+    }
+}
+
+impl TryFrom<String> for ExecName {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<ExecName> for String {
+    fn from(name: ExecName) -> Self {
+        name.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_ids_round_trip_and_are_checked() {
+        let board: BoardId = "T2:heart:val_extrap".parse().expect("board");
+        assert_eq!(board.file_name(), "T2__heart__val_extrap");
+        let run = RunId::generate(&board, UnixMs(1_796_063_999_000)).expect("random");
+        assert_eq!(run.as_str().parse(), Ok(run.clone()));
+        assert!(run.as_str().starts_with("20261130-"), "{run}");
+        assert_eq!(run.run8().len(), 8);
+        for bad in [
+            "",
+            "../x",
+            "20261130-101010-a-b",
+            "20261130-101010-a/b-abcd",
+        ] {
+            assert!(bad.parse::<RunId>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_cannot_leave_their_directory() {
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "-x",
+            ".hidden",
+            "a b",
+            "ü",
+            &"x".repeat(97),
+        ] {
+            assert!(bad.parse::<ViewId>().is_err(), "{bad}");
+        }
+        assert!("T1:val".parse::<ViewId>().is_err());
+        assert!("a:..".parse::<BoardId>().is_err());
+    }
+
+    #[test]
+    fn execution_names_round_trip() {
+        for name in [
+            ExecName::Seed(ProgramSeed(0)),
+            ExecName::Fresh(ProgramSeed(17)),
+            ExecName::Final,
+        ] {
+            assert_eq!(name.to_string().parse(), Ok(name));
+        }
+        for bad in ["seed", "seed01", "fresh-1", "Final", "seed+1"] {
+            assert!(bad.parse::<ExecName>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Check a run directory: chains, hashes, replay.

@@ -1,0 +1,1 @@
+//! Real-process scenarios.
