@@ -1,2 +1,80 @@
-//! Automation.
-fn main() {}
+//! Automation: builds, packs, runs and checks the product. Links no product crate; it executes
+//! product binaries.
+
+mod ci;
+mod demo;
+mod dist;
+mod shell;
+mod tamper;
+mod tests;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::shell::say;
+
+/// `cargo xtask <verb>`.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "build, run and check vec")]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a locked search run from launch to a packaged, verified result.
+    Demo(demo::DemoArguments),
+    /// Run every test.
+    Test {
+        /// Passed on to the test runner, e.g. a test name.
+        filter: Vec<String>,
+    },
+    /// Everything that must hold before a change lands.
+    Ci,
+    /// House rules: tiers, who may use what, file heads and sizes.
+    Tidy,
+    /// Build the product into a prefix.
+    Dist {
+        /// Where to.
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Build with the release profile.
+        #[arg(long)]
+        release: bool,
+    },
+    /// Regenerate the committed gRPC code.
+    Codegen {
+        /// Compare only; exit 1 on a difference.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Flip, delete and reorder everything in a closed run; all of it must be found and named.
+    Tamper(tamper::TamperArguments),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().verb) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("xtask: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: Verb) -> Result<()> {
+    match verb {
+        Verb::Demo(arguments) => demo::demo(&arguments),
+        Verb::Test { filter } => tests::test(&filter),
+        Verb::Ci => ci::ci(),
+        Verb::Tidy => tidy::tidy(),
+        Verb::Dist { out, release } => dist::dist(out, release).map(|_| ()),
+        Verb::Codegen { check } => ci::codegen(check),
+        Verb::Tamper(arguments) => tamper::tamper(&arguments),
+    }
+}

@@ -1,1 +1,28 @@
-//! SandboxPlan and the helper that applies it.
+//! Runs foreign programs where they cannot get out, outlive their deadline, or see the host.
+//!
+//! A [`SandboxPlan`] is a pure value; the small single-threaded program `vec-sandbox` applies it with
+//! namespaces, a private root, dropped rights and a system-call filter, and answers with a
+//! [`SandboxReport`]; [`Runner`] is the daemon's side of that; [`collect`] takes results out of the
+//! work directory afterwards. There is no unsandboxed fall-back.
+
+pub mod collect;
+mod control;
+pub mod helper;
+mod host;
+mod plan;
+mod probe;
+mod report;
+mod runner;
+mod seccomp;
+mod sys;
+
+pub use control::RunControl;
+pub use host::HostLayout;
+pub use plan::{
+    EngineerInputs, ExecInputs, INSIDE_ID, Limits, OuterIds, OutputCaps, PLAN_SCHEMA, PlanError,
+    Profile, PythonBinds, RoBind, SANDBOX_GID, SANDBOX_UID, SandboxPlan, SymlinkEntry, TextFile,
+    TimeLimits, TmpfsSize, ViewBind, WorkDir, candidate_env,
+};
+pub use probe::{Isolation, PROBE_SCHEMA, ProbeCheck, ProbeReport, StartedBy, probe};
+pub use report::{EndedBy, PayloadExit, REPORT_SCHEMA, SandboxReport, SetupError, SetupStep};
+pub use runner::{Captured, LINE_BYTES_MAX, Line, Runner, SandboxError, SandboxRun};

@@ -1,2 +1,5 @@
-//! SandboxPlan and the helper that applies it.
-fn main() {}
+//! The sandbox helper program; everything is in [`vec_sandbox::helper`].
+
+fn main() -> std::process::ExitCode {
+    vec_sandbox::helper::main()
+}

@@ -31,13 +31,14 @@ pub enum Effect {
     Score { node: NodeId, exec: ExecName },
     /// Analyst call: writes ANALYSIS.json.
     Analyze { node: NodeId },
-    /// Reviewer call.
-    Review { node: NodeId },
+    /// Reviewer call. A call that ends in [`ReviewVerdict::Error`] is repeated with the next
+    /// `attempt` (from 0, fewer than [`crate::REVIEW_ATTEMPTS_MAX`]).
+    Review { node: NodeId, attempt: u32 },
     /// Put the `final` execution's prediction in `final/` and write SELECTION.md.
     Place { node: NodeId, provisional: bool },
 }
 
-/// Stable name of an effect: `execute-3-seed0`, `plan-7`, `place-0-provisional`.
+/// Stable name of an effect: `execute-3-seed0`, `plan-7`, `review-7-0`, `place-0-provisional`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EffectId(String);
 
@@ -67,7 +68,7 @@ impl Effect {
             | Self::Execute { node, .. }
             | Self::Score { node, .. }
             | Self::Analyze { node }
-            | Self::Review { node }
+            | Self::Review { node, .. }
             | Self::Place { node, .. } => *node,
         }
     }
@@ -99,6 +100,7 @@ impl Effect {
             Self::Place {
                 provisional: true, ..
             } => format!("{kind}-{node}-provisional"),
+            Self::Review { attempt, .. } => format!("{kind}-{node}-{attempt}"),
             _ => format!("{kind}-{node}"),
         })
     }

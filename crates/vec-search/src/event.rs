@@ -41,6 +41,12 @@ pub enum Event {
         from: Operator,
         why: String,
     },
+    /// Decision: nothing can be improved and nothing runs, so one draft is tried (O-STP-2).
+    FallbackToDraft {
+        node: NodeId,
+        from: Operator,
+        why: String,
+    },
     /// Decision: the parent, and what every eligible parent looked like.
     Select {
         node: NodeId,
@@ -208,6 +214,7 @@ impl Event {
             }
             Self::Draw { node, .. }
             | Self::FallbackToImprove { node, .. }
+            | Self::FallbackToDraft { node, .. }
             | Self::Select { node, .. }
             | Self::DraftPick { node, .. }
             | Self::NodeCreated { node, .. }
@@ -243,6 +250,7 @@ impl Event {
             Self::PhaseChange { .. } => "phase_change",
             Self::Draw { .. } => "draw",
             Self::FallbackToImprove { .. } => "fallback_to_improve",
+            Self::FallbackToDraft { .. } => "fallback_to_draft",
             Self::Select { .. } => "select",
             Self::DraftPick { .. } => "draft_pick",
             Self::NodeCreated { .. } => "node_created",

@@ -1,10 +1,12 @@
 //! Everything of the lock that decisions rest on. It is the payload of `run_start`, so a fold
 //! needs no other input.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use vec_types::{FamilyId, ProgramSeed, RulerId, SearchSeed, SeedProgramId, SeedState, ViewId};
+
+use crate::Deadlines;
 
 /// The locked rules of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,4 +120,101 @@ pub struct Budget {
     pub term_grace_ms: i64,
     /// Room to place the winner, beside measured run times (FIN-09).
     pub place_room_ms: i64,
+}
+
+impl Policy {
+    /// Views that objective components run on.
+    #[must_use]
+    pub fn objective_views(&self) -> BTreeSet<&ViewId> {
+        self.objective
+            .keys()
+            .filter_map(|ruler| self.ruler_views.get(ruler))
+            .collect()
+    }
+
+    /// What contradicts itself; empty for a policy that a run can follow. `run_start` with problems
+    /// is refused.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Deadlines::problems(&self.budget);
+        let mut must = |holds: bool, text: String| {
+            if !holds {
+                problems.push(text);
+            }
+        };
+        must(
+            self.concurrency_nodes >= 1,
+            "concurrency.nodes must be at least 1".to_owned(),
+        );
+        must(
+            self.select.c_puct.is_finite() && self.select.c_puct > 0.0,
+            "select.c_puct must be a number above 0".to_owned(),
+        );
+        for (key, p) in [("draft.p", self.draft_p), ("debug.p", self.debug_p)] {
+            must(
+                (0.0..=1.0).contains(&p),
+                format!("{key} must be in 0..=1, found {p}"),
+            );
+        }
+        must(
+            self.draft_p + self.debug_p <= 1.0,
+            "draft.p + debug.p must be at most 1".to_owned(),
+        );
+        must(
+            self.tune_p == 0.0,
+            "tune.p must be 0: the operator does not exist yet".to_owned(),
+        );
+        self.seed_program_problems(&mut must);
+        self.scoring_problems(&mut must);
+        problems
+    }
+
+    fn seed_program_problems(&self, must: &mut impl FnMut(bool, String)) {
+        let anchors = self.seed_programs.iter();
+        let anchors = anchors
+            .filter(|seed| seed.state == SeedState::Anchor)
+            .count();
+        must(
+            anchors == 1,
+            format!("exactly one seed program must be the anchor, found {anchors}"),
+        );
+        let ids: BTreeSet<_> = self.seed_programs.iter().map(|seed| &seed.id).collect();
+        must(
+            ids.len() == self.seed_programs.len(),
+            "seed programs must have different ids".to_owned(),
+        );
+        let families: BTreeSet<_> = self.families.iter().collect();
+        must(
+            families.len() == self.families.len(),
+            "families must have different ids".to_owned(),
+        );
+    }
+
+    fn scoring_problems(&self, must: &mut impl FnMut(bool, String)) {
+        must(
+            !self.objective.is_empty(),
+            "at least one ruler must have the role objective".to_owned(),
+        );
+        for ruler in self.objective.keys() {
+            must(
+                self.ruler_views.contains_key(ruler),
+                format!("ruler {ruler} has no view"),
+            );
+        }
+        let fresh: BTreeSet<_> = self.guard.fresh_seeds.iter().copied().collect();
+        must(
+            fresh.len() >= 2 && fresh.len() == self.guard.fresh_seeds.len(),
+            "guard.fresh_seeds must be at least two different seeds".to_owned(),
+        );
+        let promotion: BTreeSet<_> = self.promotion_seeds.iter().copied().collect();
+        let distinct = promotion.len() == self.promotion_seeds.len();
+        must(
+            distinct && !promotion.contains(&ProgramSeed(0)),
+            "promotion seeds must be different from each other and from 0".to_owned(),
+        );
+        must(
+            fresh.is_disjoint(&promotion) && !fresh.contains(&ProgramSeed(0)),
+            "guard.fresh_seeds must not be seed 0 or promotion seeds".to_owned(),
+        );
+    }
 }

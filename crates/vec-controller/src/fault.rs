@@ -1,0 +1,100 @@
+//! Fault injection for crash tests: named in the lock, a reason against submission, off without
+//! it. The process kills itself with SIGKILL, so nothing is flushed or cleaned up.
+
+use std::collections::BTreeSet;
+
+use vec_store::StoredEvent;
+
+/// When to die.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) enum Fault {
+    /// Never.
+    #[default]
+    None,
+    /// After the first stored event of this kind, if none was stored before this start.
+    Event(String),
+    /// After the first stored event of every kind, one death per start.
+    EachEvent,
+    /// At the named write step of the store, the first time it is reached in this start.
+    Store(String),
+}
+
+/// Why a fault text is refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("fault {0:?} is not event:<kind>, event:each or store:<step>")]
+pub(crate) struct FaultError(String);
+
+impl Fault {
+    /// Parses the launch spec's text.
+    pub(crate) fn parse(text: Option<&str>) -> Result<Self, FaultError> {
+        let Some(text) = text else { return Ok(Self::None) };
+        match text.split_once(':') {
+            Some(("event", "each")) => Ok(Self::EachEvent),
+            Some(("event", kind)) if !kind.is_empty() => Ok(Self::Event(kind.to_owned())),
+            Some(("store", step)) if vec_store::STEPS.contains(&step) => {
+                Ok(Self::Store(step.to_owned()))
+            }
+            _ => Err(FaultError(text.to_owned())),
+        }
+    }
+
+    /// The store step at which to die, if any.
+    pub(crate) fn store_step(&self) -> Option<&str> {
+        match self {
+            Self::Store(step) => Some(step),
+            Self::None | Self::Event(_) | Self::EachEvent => None,
+        }
+    }
+}
+
+/// Watches stored events for the one after which to die.
+#[derive(Debug, Default)]
+pub(crate) struct FaultWatch {
+    fault: Fault,
+    seen: BTreeSet<String>,
+}
+
+impl FaultWatch {
+    /// Starts with the kinds that earlier starts stored already.
+    pub(crate) fn new(fault: Fault, stored: &[StoredEvent]) -> Self {
+        Self { fault, seen: stored.iter().map(|event| event.kind.clone()).collect() }
+    }
+
+    /// Is this stored event the one after which to die?
+    pub(crate) fn is_due(&mut self, kind: &str) -> bool {
+        let is_first = self.seen.insert(kind.to_owned());
+        match &self.fault {
+            Fault::EachEvent => is_first,
+            Fault::Event(wanted) => is_first && wanted == kind,
+            Fault::None | Fault::Store(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_parse_or_are_refused() {
+        assert_eq!(Fault::parse(None), Ok(Fault::None));
+        assert_eq!(Fault::parse(Some("event:draw")), Ok(Fault::Event("draw".to_owned())));
+        assert_eq!(Fault::parse(Some("event:each")), Ok(Fault::EachEvent));
+        for bad in ["", "draw", "store:nowhere", "event:"] {
+            assert!(Fault::parse(Some(bad)).is_err(), "{bad}");
+        }
+        for step in vec_store::STEPS {
+            assert!(Fault::parse(Some(&format!("store:{step}"))).is_ok(), "{step}");
+        }
+    }
+
+    #[test]
+    fn only_the_first_event_of_a_kind_is_due() {
+        let mut watch = FaultWatch::new(Fault::Event("draw".to_owned()), &[]);
+        assert!(!watch.is_due("select"));
+        assert!(watch.is_due("draw"));
+        assert!(!watch.is_due("draw"));
+        let mut each = FaultWatch::new(Fault::EachEvent, &[]);
+        assert!(each.is_due("draw") && each.is_due("select") && !each.is_due("draw"));
+    }
+}

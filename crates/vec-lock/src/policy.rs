@@ -1,0 +1,67 @@
+//! Lock → the rules that `vec-search` decides by. Total: every lock that parses has a policy, and
+//! `run_start` holds exactly this one.
+
+use vec_config::{Lock, RulerRole};
+use vec_search::{Budget, Guard, Policy, SeedProgram, Select};
+
+use vec_config::{Board, Config};
+
+/// The policy of a locked run.
+#[must_use]
+pub fn policy(lock: &Lock) -> Policy {
+    of(&lock.config, &lock.board_definition)
+}
+
+pub(crate) fn of(config: &Config, board: &Board) -> Policy {
+    let seconds = |s: u32| i64::from(s) * 1_000;
+    let objective = board.objective();
+    Policy {
+        search_seed: config.search_seed,
+        concurrency_nodes: config.concurrency.nodes,
+        draft_p: config.draft.p,
+        debug_p: config.debug.p,
+        tune_p: config.tune.p,
+        debug_max_attempts: config.debug.max_attempts,
+        select: Select {
+            c_puct: config.select.c_puct,
+            streak_counts_gen: config.select.streak_counts_gen,
+        },
+        families: board.families.iter().map(|f| f.id.clone()).collect(),
+        seed_programs: board
+            .seed_programs
+            .iter()
+            .map(|entry| SeedProgram {
+                id: entry.id.clone(),
+                state: entry.state,
+                family: entry.family.clone(),
+            })
+            .collect(),
+        seed_max_children: config.seed_states.max_children,
+        ruler_views: board
+            .rulers
+            .iter()
+            .filter(|(_, ruler)| ruler.role == RulerRole::Objective)
+            .map(|(id, ruler)| (id.clone(), ruler.view.clone()))
+            .collect(),
+        objective,
+        final_view: board.final_view.clone(),
+        promotion_top_k: config.promotion.top_k,
+        promotion_seeds: config.promotion.seeds.clone(),
+        final_top_k: config.final_selection.top_k,
+        guard: Guard {
+            kind: config.guard.kind,
+            fresh_seeds: config.guard.fresh_seeds.clone(),
+        },
+        checks: config.checks,
+        budget: Budget {
+            max_nodes: config.budget.max_nodes,
+            wall_ms: config.budget.wall_ms(),
+            final_reserve_ms: config.budget.final_reserve_ms(),
+            node_tail_ms: config.budget.node_tail_ms(),
+            settle_extra_ms: seconds(config.budget.settle_extra_s),
+            settle_guard_ms: seconds(config.budget.settle_guard_s),
+            term_grace_ms: seconds(config.execution.term_grace_s),
+            place_room_ms: seconds(config.final_selection.place_room_s),
+        },
+    }
+}

@@ -1,0 +1,245 @@
+//! Collecting a whole directory tree within caps.
+//!
+//! Invariants: as of [`super`]; the walk looks at a bounded number of entries, in sorted order, and
+//! what it leaves out is listed with its reason.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::sys::stat::{FileStat, fstat};
+use vec_types::RelPath;
+
+use super::{
+    CollectError, READ_FILE, copy_open, io_error, is_executable, kind, open_beneath, open_top,
+};
+
+/// How many left-out entries are listed; more are only counted in the last one.
+const REJECTED_MAX: usize = 1000;
+/// Entries looked at per collected file allowed: bounds the walk over a bomb of odd entries.
+const VISITS_PER_FILE: u64 = 4;
+const VISITS_MIN: u64 = 1000;
+
+/// Caps of one tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeCaps {
+    /// Files taken at most.
+    pub files: u64,
+    /// Directory levels at most; 1 = only files directly in the directory.
+    pub depth: u32,
+    /// Bytes per file at most.
+    pub file_bytes: u64,
+    /// Bytes of all files at most.
+    pub total_bytes: u64,
+}
+
+/// One file that was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectedFile {
+    /// Path below the directory, a valid [`RelPath`].
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// It had the owner's execute bit.
+    pub executable: bool,
+}
+
+/// Why an entry was left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RejectReason {
+    /// Not UTF-8, a control character, or too long.
+    BadName,
+    /// A symbolic link.
+    Symlink,
+    /// FIFO, socket or device.
+    NotRegular,
+    /// Deeper than allowed.
+    TooDeep,
+    /// Larger than allowed.
+    TooLarge,
+    /// A file or byte cap of the tree was reached, or there were too many entries to look at.
+    CapReached,
+    /// It cannot be opened or read.
+    Unreadable,
+}
+
+/// One entry that was left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// Path below the directory, with odd characters replaced.
+    pub path: String,
+    /// Why.
+    pub reason: RejectReason,
+}
+
+/// Result of [`copy_tree`]; both lists sorted by path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Collected {
+    /// Taken.
+    pub files: Vec<CollectedFile>,
+    /// Left out.
+    pub rejected: Vec<Rejected>,
+}
+
+/// Copies every regular file below `dir` into the directory `dest`, which is made, or must be
+/// empty. Entries that are no plain file within the caps are listed, not copied.
+///
+/// # Errors
+/// The directories themselves cannot be used, or writing fails. Files copied before stay.
+pub fn copy_tree(dir: &Path, dest: &Path, caps: &TreeCaps) -> Result<Collected, CollectError> {
+    let top = open_top(dir)?;
+    let shown = dest.display().to_string();
+    std::fs::create_dir_all(dest).map_err(|e| io_error("make", &shown, e))?;
+    let mut walk = Walk {
+        dest,
+        caps,
+        visits: 0,
+        bytes: 0,
+        collected: Collected::default(),
+    };
+    walk.directory(top, "", 1)?;
+    let mut collected = walk.collected;
+    collected.files.sort_by(|a, b| a.path.cmp(&b.path));
+    collected.rejected.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(collected)
+}
+
+struct Walk<'a> {
+    dest: &'a Path,
+    caps: &'a TreeCaps,
+    visits: u64,
+    bytes: u64,
+    collected: Collected,
+}
+
+impl Walk<'_> {
+    fn directory(&mut self, fd: OwnedFd, prefix: &str, depth: u32) -> Result<(), CollectError> {
+        let shown = if prefix.is_empty() { "." } else { prefix };
+        let mut dir = Dir::from_fd(fd).map_err(|e| io_error("list", shown, e.into()))?;
+        let mut names = Vec::new();
+        let visits_max = self
+            .caps
+            .files
+            .saturating_mul(VISITS_PER_FILE)
+            .max(VISITS_MIN);
+        for entry in dir.iter() {
+            let entry = entry.map_err(|e| io_error("list", shown, e.into()))?;
+            let name = entry.file_name().to_owned();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            self.visits += 1;
+            if self.visits > visits_max {
+                self.reject(join(prefix, "…"), RejectReason::CapReached);
+                break;
+            }
+            names.push(name);
+        }
+        names.sort_unstable();
+        for name in names {
+            let lossy = join(
+                prefix,
+                &name.to_string_lossy().replace(char::is_control, "?"),
+            );
+            let path = name.to_str().ok().map(|name| join(prefix, name));
+            match path.and_then(|path| path.parse::<RelPath>().ok()) {
+                Some(path) => self.entry(&dir, &path, depth)?,
+                None => self.reject(lossy, RejectReason::BadName),
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, dir: &Dir, path: &RelPath, depth: u32) -> Result<(), CollectError> {
+        let text = path.as_str();
+        let name = Path::new(text.rsplit('/').next().unwrap_or(text));
+        let fd = match open_beneath(dir, name, READ_FILE) {
+            Ok(fd) => fd,
+            Err(errno) => {
+                let reason = match errno {
+                    Errno::ELOOP => RejectReason::Symlink,
+                    Errno::ENXIO | Errno::ENODEV => RejectReason::NotRegular,
+                    _ => RejectReason::Unreadable,
+                };
+                self.reject(text.to_owned(), reason);
+                return Ok(());
+            }
+        };
+        let Ok(stat) = fstat(&fd) else {
+            self.reject(text.to_owned(), RejectReason::Unreadable);
+            return Ok(());
+        };
+        match kind(&stat) {
+            libc::S_IFDIR if depth >= self.caps.depth => {
+                self.reject(text.to_owned(), RejectReason::TooDeep);
+                Ok(())
+            }
+            libc::S_IFDIR => self.directory(fd, text, depth + 1),
+            libc::S_IFREG => self.file(File::from(fd), &stat, path),
+            _ => {
+                self.reject(text.to_owned(), RejectReason::NotRegular);
+                Ok(())
+            }
+        }
+    }
+
+    fn file(&mut self, file: File, stat: &FileStat, path: &RelPath) -> Result<(), CollectError> {
+        let text = path.as_str();
+        let left = self.caps.total_bytes - self.bytes;
+        if self.collected.files.len() as u64 >= self.caps.files {
+            self.reject(text.to_owned(), RejectReason::CapReached);
+            return Ok(());
+        }
+        let dest: PathBuf = path.under(self.dest);
+        if let Some(parent) = dest.parent() {
+            std::fs::create_dir_all(parent).map_err(|e| io_error("make the place of", text, e))?;
+        }
+        match copy_open(file, stat, text, &dest, self.caps.file_bytes.min(left)) {
+            Ok(size) => {
+                self.bytes += size;
+                self.collected.files.push(CollectedFile {
+                    path: text.to_owned(),
+                    size,
+                    executable: is_executable(stat),
+                });
+            }
+            Err(CollectError::TooLarge { .. }) => {
+                let own_fault =
+                    u64::try_from(stat.st_size).unwrap_or(u64::MAX) > self.caps.file_bytes;
+                let reason = if own_fault {
+                    RejectReason::TooLarge
+                } else {
+                    RejectReason::CapReached
+                };
+                self.reject(text.to_owned(), reason);
+            }
+            Err(CollectError::Io { action: "read", .. }) => {
+                self.reject(text.to_owned(), RejectReason::Unreadable);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn reject(&mut self, path: String, reason: RejectReason) {
+        let rejected = &mut self.collected.rejected;
+        match rejected.len() {
+            0..REJECTED_MAX => rejected.push(Rejected { path, reason }),
+            REJECTED_MAX => rejected.push(Rejected {
+                path: "… and more".to_owned(),
+                reason: RejectReason::CapReached,
+            }),
+            _ => {}
+        }
+    }
+}
+
+fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{prefix}/{name}")
+    }
+}

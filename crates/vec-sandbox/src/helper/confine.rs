@@ -1,0 +1,101 @@
+//! What the payload gives up before it starts: capabilities, new privileges, resources, descriptors.
+//!
+//! Invariants: order matters. Limits and descriptors last, in the payload's own process; the
+//! filter before the fork, so that init is under it too.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use nix::fcntl::{OFlag, open};
+use nix::sys::prctl;
+use nix::sys::stat::Mode;
+use nix::unistd::{AccessFlags, access, dup2_stderr, dup2_stdin, dup2_stdout};
+
+use super::{OrRefuse, Refusal};
+use crate::plan::SandboxPlan;
+use crate::report::SetupStep;
+use crate::{seccomp, sys};
+
+/// All rights that could be used or regained.
+pub(crate) fn drop_rights() -> Result<(), Refusal> {
+    let step = SetupStep::Capabilities;
+    sys::drop_capabilities().or_refuse(step, || "cannot drop capabilities".to_owned())?;
+    prctl::set_no_new_privs().or_refuse(step, || "cannot set no_new_privs".to_owned())
+}
+
+/// The payload's user must be able to use what the plan shows; said here, where the directory can
+/// be named, instead of by an obscure failure of the program.
+pub(crate) fn check_access(plan: &SandboxPlan) -> Result<(), Refusal> {
+    let readable = AccessFlags::R_OK;
+    let enterable = AccessFlags::R_OK | AccessFlags::X_OK;
+    for bind in &plan.ro_binds {
+        let mode = if bind.dest.is_dir() {
+            enterable
+        } else {
+            readable
+        };
+        access(&bind.dest, mode).or_refuse(SetupStep::Access, || {
+            format!("the sandbox's user cannot read {:?}", bind.source)
+        })?;
+    }
+    let writable = enterable | AccessFlags::W_OK;
+    access(&plan.work.dest, writable).or_refuse(SetupStep::Access, || {
+        format!("the sandbox's user cannot write to {:?}", plan.work.source)
+    })?;
+    let program = plan.argv.first().map(Path::new).unwrap_or(Path::new("/"));
+    access(program, AccessFlags::X_OK).or_refuse(SetupStep::Exec, || {
+        format!("the program {program:?} cannot be executed inside")
+    })
+}
+
+/// Installs the filters.
+pub(crate) fn filter() -> Result<(), Refusal> {
+    let step = SetupStep::Seccomp;
+    let refused = |what: String| Refusal::plain(step, format!("system-call filter: {what}"));
+    for program in seccomp::filters().map_err(|e| refused(e.to_string()))? {
+        seccompiler::apply_filter(&program).map_err(|e| refused(e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Resource limits of the calling process and what it will start.
+pub(crate) fn limit(plan: &SandboxPlan) -> Result<(), Refusal> {
+    let limits = &plan.limits;
+    let all = [
+        (
+            "address_space_bytes",
+            libc::RLIMIT_AS,
+            limits.address_space_bytes,
+        ),
+        ("data_bytes", libc::RLIMIT_DATA, limits.data_bytes),
+        ("processes", libc::RLIMIT_NPROC, Some(limits.processes)),
+        ("open_files", libc::RLIMIT_NOFILE, Some(limits.open_files)),
+        ("file_bytes", libc::RLIMIT_FSIZE, Some(limits.file_bytes)),
+        ("cpu_s", libc::RLIMIT_CPU, limits.cpu_s),
+        // 1, not 0: a piped core handler of the host ignores 0 but is not called at 1, and no
+        // core file is that small.
+        ("core", libc::RLIMIT_CORE, Some(1)),
+        ("memlock", libc::RLIMIT_MEMLOCK, Some(64 << 10)),
+        ("msgqueue", libc::RLIMIT_MSGQUEUE, Some(800 << 10)),
+    ];
+    for (name, resource, value) in all {
+        let Some(value) = value else { continue };
+        sys::lower_limit(resource, value)
+            .or_refuse(SetupStep::Limits, || format!("cannot set the limit {name}"))?;
+    }
+    Ok(())
+}
+
+/// `/dev/null` on stdin (and on stdout and stderr of a process that must not hold the pipes).
+pub(crate) fn null_stdio(only_stdin: bool) -> Result<(), Refusal> {
+    let step = SetupStep::Fork;
+    let what = || "cannot open /dev/null".to_owned();
+    let null =
+        open("/dev/null", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).or_refuse(step, what)?;
+    dup2_stdin(null.as_fd()).or_refuse(step, what)?;
+    if !only_stdin {
+        dup2_stdout(null.as_fd()).or_refuse(step, what)?;
+        dup2_stderr(null.as_fd()).or_refuse(step, what)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! From a checked plan to a cloned child that may go.
+//!
+//! Invariants: everything that can be refused without a child is refused before it exists; a child
+//! that cannot be set going is killed and reaped here.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, pipe2};
+
+use super::start::Start;
+use super::supervise::REAP_MAX;
+use super::{OrRefuse, Refusal, confine, owner, setup, sources};
+use crate::plan::SandboxPlan;
+use crate::report::SetupStep;
+use crate::sys::{self, Cloned, Reaped};
+
+const NAMESPACES: u64 = (libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP) as u64;
+
+/// A cloned child whose id maps are written and which was told to go.
+pub(crate) struct Child {
+    pub(crate) pid: Pid,
+    pub(crate) pidfd: OwnedFd,
+    pub(crate) status: File,
+    /// Its end of file tells init that we are gone.
+    go: OwnedFd,
+}
+
+/// Prepares the sources, clones the child, writes its id maps and tells it to go.
+pub(crate) fn launch(plan: &SandboxPlan, has_control: bool) -> Result<Child, Refusal> {
+    let start = Start::detect(plan.outer);
+    if let Start::Root(ids) = start {
+        owner::give(&plan.work.source, ids)?;
+    }
+    start.own_stdio().or_refuse(SetupStep::Ids, || {
+        "cannot give the output pipes away".to_owned()
+    })?;
+    let sources = sources::open_all(plan, start.is_root())?;
+    let pipe =
+        || pipe2(OFlag::O_CLOEXEC).or_refuse(SetupStep::Init, || "cannot make a pipe".to_owned());
+    let (go_read, go_write) = pipe()?;
+    let (status_read, status_write) = pipe()?;
+    let cloned = sys::clone_into(NAMESPACES).or_refuse(SetupStep::Namespaces, || {
+        "cannot create namespaces".to_owned()
+    })?;
+    let (pid, pidfd) = match cloned {
+        Cloned::Child => {
+            drop((go_write, status_read));
+            close_helper_fds(has_control);
+            setup::child(plan, start, sources, go_read, status_write)
+        }
+        Cloned::Parent { pid, pidfd } => (pid, pidfd),
+    };
+    let child = Child {
+        pid,
+        pidfd,
+        status: File::from(status_read),
+        go: go_write,
+    };
+    drop((go_read, status_write, sources));
+    let told = start.write_maps(pid).and_then(|()| {
+        nix::unistd::write(&child.go, b"g")
+            .or_refuse(SetupStep::Init, || "the child is gone".to_owned())
+    });
+    // The helper must not keep the payload's pipes open.
+    match told.and_then(|_| confine::null_stdio(false)) {
+        Ok(()) => Ok(child),
+        Err(refusal) => {
+            let _ = sys::pidfd_signal(child.pidfd.as_fd(), Signal::SIGKILL);
+            reap(&child, REAP_MAX);
+            Err(refusal)
+        }
+    }
+}
+
+/// In the child: control and report belong to the helper alone. (Their owners in this copy of the
+/// memory are never dropped: the child leaves by `_exit`.)
+fn close_helper_fds(has_control: bool) {
+    for raw in [4, 5] {
+        if has_control {
+            drop(sys::take_fd(raw));
+        }
+    }
+}
+
+/// Waits, bounded, for a child that was killed.
+fn reap(child: &Child, bound: Duration) -> Option<Reaped> {
+    let ms = u16::try_from(bound.as_millis()).unwrap_or(u16::MAX);
+    let mut fds = [PollFd::new(child.pidfd.as_fd(), PollFlags::POLLIN)];
+    let _ = poll(&mut fds, PollTimeout::from(ms));
+    sys::wait4(child.pid).ok().flatten()
+}

@@ -1,0 +1,193 @@
+//! `--probe`: this very program as payload of a complete sandbox, looking around from inside.
+//!
+//! Invariants: prints exactly one JSON document; leaves no file behind.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use nix::fcntl::OFlag;
+use nix::unistd::{dup, dup2_stderr, dup2_stdout, getgroups, mkdtemp, pipe2};
+
+use super::start::Start;
+use super::{OrRefuse, Refusal, inside, supervise};
+use crate::host::HostLayout;
+use crate::plan::{
+    ExecInputs, Limits, OuterIds, OutputCaps, PythonBinds, SANDBOX_GID, SANDBOX_UID, SandboxPlan,
+    TimeLimits,
+};
+use crate::probe::{Isolation, PROBE_SCHEMA, ProbeCheck, ProbeReport, StartedBy};
+use crate::report::{SandboxReport, SetupStep};
+
+/// Where the program lies inside.
+const INSIDE_DIR: &str = "/solution";
+const CHECKS_BYTES_MAX: u64 = 64 << 10;
+
+/// Exit code 0 when everything works.
+pub(crate) fn probe() -> ExitCode {
+    let isolation = isolation();
+    let (stdout, report) = match attempt() {
+        Ok((stdout, run, checks)) => (Some(stdout), judge(&run, checks, isolation)),
+        Err(refusal) => (None, broken(refusal, isolation)),
+    };
+    let Ok(mut text) = serde_json::to_vec_pretty(&report) else {
+        return ExitCode::FAILURE;
+    };
+    text.push(b'\n');
+    let written = match stdout {
+        Some(mut stdout) => stdout.write_all(&text),
+        None => std::io::stdout().write_all(&text),
+    };
+    if report.ok && written.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn judge(run: &SandboxReport, checks: Vec<ProbeCheck>, isolation: Isolation) -> ProbeReport {
+    let passed = run.succeeded() && !checks.is_empty() && checks.iter().all(|check| check.ok);
+    let error = run.setup_error.clone().or_else(|| {
+        let silent = !passed && checks.iter().all(|check| check.ok);
+        silent.then(|| {
+            let what = format!(
+                "the self-test ended with {:?}, {:?}",
+                run.exit, run.ended_by
+            );
+            Refusal::plain(SetupStep::Exec, what).explain()
+        })
+    });
+    ProbeReport {
+        schema: PROBE_SCHEMA,
+        ok: passed,
+        error,
+        checks,
+        isolation,
+    }
+}
+
+fn broken(refusal: Refusal, isolation: Isolation) -> ProbeReport {
+    ProbeReport {
+        schema: PROBE_SCHEMA,
+        ok: false,
+        error: Some(refusal.explain()),
+        checks: Vec::new(),
+        isolation,
+    }
+}
+
+/// Runs the payload; gives the real stdout, the report and what the payload saw.
+fn attempt() -> Result<(File, SandboxReport, Vec<ProbeCheck>), Refusal> {
+    let step = SetupStep::Plan;
+    let pipe_failed = || "cannot make the self-test's pipes".to_owned();
+    let stdout = dup(std::io::stdout().as_fd()).or_refuse(step, pipe_failed)?;
+    let work = WorkDir::make()?;
+    let plan = plan(&work.0)?;
+    let (output, payload) = pipe2(OFlag::O_CLOEXEC).or_refuse(step, pipe_failed)?;
+    dup2_stdout(payload.as_fd()).or_refuse(step, pipe_failed)?;
+    dup2_stderr(payload.as_fd()).or_refuse(step, pipe_failed)?;
+    drop(payload);
+    let run = supervise::supervise(&plan, None);
+    let mut checks = Vec::new();
+    // While something of the sandbox hangs, the pipe would not end.
+    if run.tree_gone && run.setup_error.is_none() {
+        let mut text = Vec::new();
+        File::from(output)
+            .take(CHECKS_BYTES_MAX)
+            .read_to_end(&mut text)
+            .or_refuse(step, || "cannot read the self-test's output".to_owned())?;
+        checks = serde_json::from_slice(&text).unwrap_or_default();
+    }
+    Ok((File::from(stdout), run, checks))
+}
+
+fn plan(work: &Path) -> Result<SandboxPlan, Refusal> {
+    let step = SetupStep::Plan;
+    let program = std::env::current_exe()
+        .or_refuse(step, || "cannot find the helper's own path".to_owned())?;
+    let name = program.file_name().unwrap_or_default().to_owned();
+    let host = HostLayout::detect().or_refuse(step, || "cannot look at the host".to_owned())?;
+    let inside_path = Path::new(INSIDE_DIR).join(&name);
+    let inputs = ExecInputs {
+        solution: program,
+        views: Vec::new(),
+        out: work.to_owned(),
+        python: PythonBinds::default(),
+        argv: vec![
+            inside_path.to_string_lossy().into_owned(),
+            inside::FLAG.to_owned(),
+        ],
+        env: BTreeMap::new(),
+        limits: Limits::of_memory(256 << 20, 1 << 20, 1),
+        time: TimeLimits {
+            deadline_ms: 10_000,
+            grace_ms: 0,
+        },
+        output: OutputCaps::standard(),
+    };
+    let bad = |e: crate::plan::PlanError| Refusal::plain(step, e.to_string());
+    let mut plan = SandboxPlan::exec(&inputs, &host).map_err(bad)?;
+    // The builder binds the program's file at the solution's place: move it one level down.
+    for bind in &mut plan.ro_binds {
+        if bind.dest == Path::new(INSIDE_DIR) {
+            bind.dest.clone_from(&inside_path);
+        }
+    }
+    plan.resolve_sources().map_err(bad)?;
+    plan.check().map_err(bad)?;
+    Ok(plan)
+}
+
+/// A scratch directory that goes away again.
+struct WorkDir(PathBuf);
+
+impl WorkDir {
+    fn make() -> Result<Self, Refusal> {
+        let template = std::env::temp_dir().join("vec-sandbox-probe-XXXXXX");
+        mkdtemp(&template)
+            .map(Self)
+            .or_refuse(SetupStep::Plan, || format!("cannot make {template:?}"))
+    }
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        // Left-overs of a probe in the temporary directory harm nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn isolation() -> Isolation {
+    let start = Start::detect(OuterIds {
+        uid: SANDBOX_UID,
+        gid: SANDBOX_GID,
+    });
+    let ids = start.outer();
+    let own_groups = getgroups().unwrap_or_default();
+    let kept = own_groups.iter().filter(|g| g.as_raw() != ids.gid).count();
+    Isolation {
+        level: "namespaces".to_owned(),
+        started_by: if start.is_root() {
+            StartedBy::Root
+        } else {
+            StartedBy::User
+        },
+        outer_uid: ids.uid,
+        outer_gid: ids.gid,
+        namespaces: ["user", "mount", "pid", "net", "ipc", "uts", "cgroup"]
+            .map(str::to_owned)
+            .to_vec(),
+        seccomp: "deny_list".to_owned(),
+        proc_options: "subset=pid,hidepid=2".to_owned(),
+        memory_bound: "rlimit_per_process".to_owned(),
+        work_bound: "file_size".to_owned(),
+        kept_groups: if start.is_root() {
+            0
+        } else {
+            u32::try_from(kept).unwrap_or(u32::MAX)
+        },
+    }
+}

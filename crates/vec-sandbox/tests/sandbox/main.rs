@@ -1,0 +1,12 @@
+//! The sandbox with real payloads, started by root and by an ordinary user. Each refusal has a
+//! positive control: the same act succeeds where it is allowed.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+
+mod ending;
+mod engineer;
+mod isolation;
+mod output;
+mod refusal;
+mod results;
+mod support;

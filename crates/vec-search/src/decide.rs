@@ -1,0 +1,83 @@
+//! Decisions: an ordered list of pure rules over the folded state. The first rule that has
+//! something to say gives the next batch; the driver applies it and asks again.
+//!
+//! Order matters and is the policy: ends first, then work in flight, then new work.
+
+mod end;
+mod finale;
+mod guarding;
+mod pipeline;
+mod promotion;
+mod review;
+mod search;
+mod seeding;
+
+use vec_types::{NodeId, Phase, UnixMs};
+
+use crate::node::Rerun;
+use crate::state::Run;
+use crate::{Effect, Event};
+
+type Rule = fn(&Run, UnixMs) -> Vec<Event>;
+
+const RULES: [Rule; 11] = [
+    launch,
+    end::after_answer,
+    end::on_request,
+    end::at_hard_end,
+    pipeline::advance,
+    promotion::advance,
+    seeding::advance,
+    review::sweep,
+    promotion::sweep,
+    search::advance,
+    finale::advance,
+];
+
+pub(crate) fn decide(run: &Run, at: UnixMs) -> Vec<Event> {
+    if run.outcome.is_some() {
+        return Vec::new();
+    }
+    RULES
+        .iter()
+        .map(|rule| rule(run, at))
+        .find(|batch| !batch.is_empty())
+        .unwrap_or_default()
+}
+
+fn launch(run: &Run, _: UnixMs) -> Vec<Event> {
+    if run.phase == Phase::Launching {
+        vec![Event::PhaseChange {
+            from: Phase::Launching,
+            to: Phase::Seeding,
+        }]
+    } else {
+        Vec::new()
+    }
+}
+
+fn start(effect: Effect) -> Vec<Event> {
+    vec![Event::EffectStarted { effect }]
+}
+
+/// The first effect that these executions need and that is not in work, while fewer than `limit`
+/// of them are.
+fn next_rerun(run: &Run, reruns: &[(NodeId, vec_types::ExecName)], limit: usize) -> Option<Effect> {
+    let needs: Vec<Effect> = reruns
+        .iter()
+        .filter_map(|(node, exec)| run.rerun(*node, *exec)?.effect(*node, *exec))
+        .collect();
+    let busy = needs.iter().filter(|effect| run.is_in_work(effect)).count();
+    if busy >= limit {
+        return None;
+    }
+    needs.into_iter().find(|effect| !run.is_in_work(effect))
+}
+
+/// The first of these executions that will never give a result, in words.
+fn first_failure(run: &Run, reruns: &[(NodeId, vec_types::ExecName)]) -> Option<String> {
+    reruns.iter().find_map(|(node, exec)| {
+        let failure = run.rerun(*node, *exec).and_then(Rerun::failure)?;
+        Some(format!("{exec} of node {node} ended with {failure}"))
+    })
+}

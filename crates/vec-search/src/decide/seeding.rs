@@ -1,0 +1,95 @@
+//! Seeding: every seed program becomes a node, is executed and scored; without a scored baseline
+//! the run is worthless and stops (SED-04, SED-06).
+
+use vec_types::{NodeStatus, Operator, Phase, SeedState, StopReason, UnixMs};
+
+use crate::node::Node;
+use crate::state::Run;
+use crate::{Event, SEED_ATTEMPTS_MAX, SeedProgram};
+
+pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
+    if run.phase != Phase::Seeding {
+        return Vec::new();
+    }
+    let dead = dead_anchor(run, at);
+    if dead.is_none()
+        && at < run.times.cutoff
+        && has_room(run)
+        && let Some(seed) = next_seed(run)
+    {
+        return vec![created(run, seed)];
+    }
+    match dead {
+        _ if !run.running.is_empty() => Vec::new(),
+        Some(detail) => vec![Event::Stop {
+            reason: StopReason::Infra,
+            detail,
+        }],
+        None => vec![Event::PhaseChange {
+            from: Phase::Seeding,
+            to: Phase::Search,
+        }],
+    }
+}
+
+pub(super) fn has_room(run: &Run) -> bool {
+    let limit = usize::try_from(run.policy.concurrency_nodes).unwrap_or(usize::MAX);
+    run.running.len() < limit
+}
+
+fn attempts<'a>(run: &'a Run, seed: &'a SeedProgram) -> impl Iterator<Item = &'a Node> {
+    run.nodes
+        .iter()
+        .filter(move |node| node.seed.as_ref().is_some_and(|own| own.id == seed.id))
+}
+
+/// A seed program without a node, or whose last node was shelved through no fault of its own; a
+/// run must not die of one interrupted scoring call.
+fn may_be_tried(run: &Run, seed: &SeedProgram) -> bool {
+    let tried = u32::try_from(attempts(run, seed).count()).unwrap_or(u32::MAX);
+    let last_is_shelved = attempts(run, seed)
+        .last()
+        .is_none_or(|node| node.status().is_shelved());
+    tried < SEED_ATTEMPTS_MAX && last_is_shelved
+}
+
+fn next_seed(run: &Run) -> Option<&SeedProgram> {
+    let seeds = &run.policy.seed_programs;
+    seeds.iter().find(|seed| may_be_tried(run, seed))
+}
+
+fn created(run: &Run, seed: &SeedProgram) -> Event {
+    Event::NodeCreated {
+        node: run.next_node(),
+        operator: Operator::Seed,
+        parent: None,
+        family: seed.family.clone(),
+        seed_program: Some(seed.id.clone()),
+    }
+}
+
+/// Why the baseline will never be scored, once that is certain.
+fn dead_anchor(run: &Run, at: UnixMs) -> Option<String> {
+    let seeds = &run.policy.seed_programs;
+    let seed = seeds.iter().find(|seed| seed.state == SeedState::Anchor)?;
+    let may_retry = at < run.times.cutoff && may_be_tried(run, seed);
+    let Some(node) = attempts(run, seed).last() else {
+        return (!may_retry).then(|| {
+            format!(
+                "the baseline {} was not executed before the end of search: \
+                 a run without baseline is worthless",
+                seed.id
+            )
+        });
+    };
+    let is_dead = !matches!(node.status(), NodeStatus::Running | NodeStatus::Scored);
+    (is_dead && !may_retry).then(|| {
+        let detail = node.settled().map_or("", |settled| settled.detail.as_str());
+        format!(
+            "the baseline {} (node {}) ended as {}: {detail}; a run without baseline is worthless",
+            seed.id,
+            node.id,
+            node.status().as_str()
+        )
+    })
+}

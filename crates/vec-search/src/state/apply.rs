@@ -1,0 +1,121 @@
+//! The change that each event makes. Events have passed [`super::check`], so nothing fails here;
+//! a value that the check has shown to exist is read by `if let`.
+
+use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
+
+use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_tree};
+use crate::node::{Ending, Stage};
+use crate::{Effect, Event};
+
+pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
+    match event {
+        Event::RunStart { .. } => {}
+        Event::RunResume { start } => resume(run, *start),
+        Event::StopRequested { reason, detail } => {
+            if run.stop_requested.is_none() {
+                run.stop_requested = Some((*reason, detail.clone()));
+            }
+        }
+        Event::EffectStarted { effect } => {
+            run.in_work.insert(effect.id(), effect.clone());
+        }
+        Event::EffectEnded { effect, end } => {
+            run.in_work.remove(&effect.id());
+            apply_effect::ended(run, effect, end);
+        }
+        Event::PhaseChange { to, .. } => change_phase(run, at, *to),
+        Event::Draw { node, operator, .. } => {
+            run.rng.random();
+            run.draws += 1;
+            run.drawn = Some(Drawn {
+                node: *node,
+                operator: *operator,
+                parent: None,
+                family: None,
+            });
+        }
+        Event::FallbackToImprove { .. }
+        | Event::FallbackToDraft { .. }
+        | Event::Select { .. }
+        | Event::DraftPick { .. } => refine_draw(run, event),
+        Event::NodeCreated { .. } => apply_tree::create(run, at, event),
+        Event::NodeSettled { .. } => apply_tree::settle(run, at, event),
+        Event::RefutedDirection { node, text, .. } => {
+            if let Some(node) = run.node_mut(*node) {
+                node.refuted = Some(text.clone());
+            }
+        }
+        Event::PromotionStart { node, seeds, .. } => {
+            apply_final::start_promotion(run, *node, seeds);
+        }
+        Event::PromotionDone { .. } | Event::PromotionFailed { .. } => {
+            apply_final::end_promotion(run, event);
+        }
+        Event::Stop { reason, detail } => stop(run, at, *reason, detail),
+        Event::FinalStart { .. }
+        | Event::CandidateSkipped { .. }
+        | Event::GuardStart { .. }
+        | Event::GuardResult { .. }
+        | Event::FinalGuardRefused { .. }
+        | Event::WinnerChosen { .. } => apply_final::finale(run, event),
+    }
+}
+
+/// Sessions of the dead process end as interrupted (ENG-14, b.2 item 10); the rest stays wanted.
+fn resume(run: &mut Run, start: u32) {
+    run.resumes = start;
+    run.outcome = None;
+    run.stop_requested = None;
+    let lost: Vec<Effect> = run
+        .in_work
+        .values()
+        .filter(|effect| effect.is_interrupted_by_restart())
+        .cloned()
+        .collect();
+    for effect in lost {
+        run.in_work.remove(&effect.id());
+        if let Some(node) = run.node_mut(effect.node()) {
+            let kept = std::mem::replace(&mut node.stage, Stage::Plan).kept();
+            node.stage = Stage::Ending {
+                ending: Ending::Shelved {
+                    fault: InfraFault::Interrupted,
+                    detail: format!("the controller was restarted during {}", effect.kind()),
+                    kept,
+                },
+            };
+        }
+    }
+}
+
+fn change_phase(run: &mut Run, at: UnixMs, to: Phase) {
+    if to == Phase::Settling {
+        let is_budget = run.created >= run.policy.budget.max_nodes || at >= run.times.handoff;
+        run.search_end = Some(if is_budget {
+            StopReason::Budget
+        } else {
+            StopReason::AgentEarlyExit
+        });
+    }
+    run.phase = to;
+}
+
+fn refine_draw(run: &mut Run, event: &Event) {
+    let Some(drawn) = &mut run.drawn else { return };
+    match event {
+        Event::FallbackToImprove { .. } => drawn.operator = Operator::Improve,
+        Event::FallbackToDraft { .. } => drawn.operator = Operator::Draft,
+        Event::Select { parent, .. } => drawn.parent = Some(*parent),
+        Event::DraftPick { family, .. } => drawn.family = Some(family.clone()),
+        _ => {}
+    }
+}
+
+fn stop(run: &mut Run, at: UnixMs, reason: StopReason, detail: &str) {
+    run.outcome = Some(RunOutcome {
+        reason,
+        detail: detail.to_owned(),
+        winner: run.winner.map(|winner| winner.node),
+        winner_is_baseline: run.winner.is_some_and(|winner| winner.is_baseline),
+        at,
+    });
+}

@@ -1,0 +1,112 @@
+//! Relative paths of a run directory, for `NewFile` and the ledger.
+
+use super::{ARCHIVE, LEDGER};
+use vec_types::{Digest, ExecName, NodeId, PathError, RelPath};
+
+// Only for texts made of constants and checked ids, which are always relative paths.
+fn fixed(text: &str) -> RelPath {
+    text.parse()
+        .unwrap_or_else(|_| unreachable!("{text} is a relative path"))
+}
+
+/// `config.lock.json`.
+#[must_use]
+pub fn config_lock() -> RelPath {
+    fixed("config.lock.json")
+}
+
+/// `config_source.yaml`.
+#[must_use]
+pub fn config_source() -> RelPath {
+    fixed("config_source.yaml")
+}
+
+/// `run_meta.json`.
+#[must_use]
+pub fn run_meta() -> RelPath {
+    fixed("run_meta.json")
+}
+
+/// `stop_manifest.json`.
+#[must_use]
+pub fn stop_manifest() -> RelPath {
+    fixed("stop_manifest.json")
+}
+
+/// `final/SELECTION.md`.
+#[must_use]
+pub fn selection() -> RelPath {
+    fixed("final/SELECTION.md")
+}
+
+/// `archive.sqlite`.
+#[must_use]
+pub fn archive() -> RelPath {
+    fixed(ARCHIVE)
+}
+
+/// `ledger.jsonl`.
+#[must_use]
+pub fn ledger() -> RelPath {
+    fixed(LEDGER)
+}
+
+/// `nodes/<id>`.
+#[must_use]
+pub fn node_dir(node: NodeId) -> RelPath {
+    fixed(&format!("nodes/{node}"))
+}
+
+/// `nodes/<id>/PLAN.json`.
+#[must_use]
+pub fn plan(node: NodeId) -> RelPath {
+    fixed(&format!("nodes/{node}/PLAN.json"))
+}
+
+/// `nodes/<id>/ANALYSIS.json`.
+#[must_use]
+pub fn analysis(node: NodeId) -> RelPath {
+    fixed(&format!("nodes/{node}/ANALYSIS.json"))
+}
+
+/// `nodes/<id>/METHOD.md`.
+#[must_use]
+pub fn method(node: NodeId) -> RelPath {
+    fixed(&format!("nodes/{node}/METHOD.md"))
+}
+
+/// `nodes/<id>/<exec>`.
+#[must_use]
+pub fn exec_dir(node: NodeId, exec: ExecName) -> RelPath {
+    fixed(&format!("nodes/{node}/{exec}"))
+}
+
+/// `artifacts/<sha256>`.
+#[must_use]
+pub fn artifact(digest: Digest) -> RelPath {
+    fixed(&format!("artifacts/{digest}"))
+}
+
+/// `final/<name>`.
+///
+/// # Errors
+/// When `name` is not a relative path.
+pub fn final_file(name: &str) -> Result<RelPath, PathError> {
+    format!("final/{name}").parse()
+}
+
+/// `nodes/<id>/trajectory/<role>/<attempt>` (REC-01).
+///
+/// # Errors
+/// When `role` is not a relative path.
+pub fn trajectory(node: NodeId, role: &str, attempt: u32) -> Result<RelPath, PathError> {
+    format!("nodes/{node}/trajectory/{role}/{attempt}").parse()
+}
+
+/// `<dir>/<name>`.
+///
+/// # Errors
+/// When the result is not a relative path.
+pub fn join(dir: &RelPath, name: &str) -> Result<RelPath, PathError> {
+    format!("{dir}/{name}").parse()
+}

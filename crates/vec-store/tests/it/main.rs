@@ -1,0 +1,6 @@
+//! The store against crashes, full disks, second writers and readers.
+
+mod commit;
+mod crash;
+mod full_disk;
+mod support;

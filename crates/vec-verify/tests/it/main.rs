@@ -1,0 +1,8 @@
+//! vec-verify on small runs written by the real store: the clean run verifies, every change is
+//! found and named, and checking changes nothing.
+
+mod clean;
+mod fixture;
+mod lock;
+mod replay;
+mod tamper;

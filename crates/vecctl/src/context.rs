@@ -1,0 +1,178 @@
+//! Where things are for this call, and the launcher: found, or started when there is none.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use tonic::transport::Channel;
+use vec_launcher::{DataRoot, RuntimeDir, Surroundings};
+use vec_proto::pb::launcher::v1::launcher_client::LauncherClient;
+use vec_scope::{SpawnRequest, Supervisor};
+
+use crate::args::Global;
+use crate::run_ref::RunRef;
+
+/// Longest wait for a launcher that answers already.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Longest wait for a launcher that is being started.
+const START_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Time between two looks at a launcher that is being started.
+const START_POLL: Duration = Duration::from_millis(20);
+
+/// Variables that a launcher needs.
+const LAUNCHER_ENVIRONMENT: [&str; 6] = [
+    "PATH",
+    "LANG",
+    "HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_DATA_HOME",
+    "RUST_BACKTRACE",
+];
+
+/// Directories and habits of this call.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) runtime: PathBuf,
+    pub(crate) data: DataRoot,
+    /// As given; the launcher chooses where none is.
+    pub(crate) root: Option<PathBuf>,
+    pub(crate) prefix: PathBuf,
+    pub(crate) json: bool,
+    surroundings: Surroundings,
+}
+
+impl Context {
+    /// Fills in what was not given.
+    pub(crate) fn new(global: Global) -> Result<Self> {
+        let Global {
+            runtime_dir,
+            data_root,
+            root,
+            prefix,
+            json,
+        } = global;
+        let surroundings = Surroundings::of_this_process();
+        let runtime = runtime_dir.unwrap_or_else(|| surroundings.runtime_dir());
+        let data = data_root
+            .or_else(|| surroundings.data_root())
+            .context("no home directory: pass --data-root")?;
+        let prefix = match prefix {
+            Some(prefix) => prefix,
+            None => {
+                vec_launcher::own_prefix().context("find the installed product; pass --prefix")?
+            }
+        };
+        Ok(Self {
+            runtime: std::path::absolute(runtime)?,
+            data: DataRoot::at(std::path::absolute(data)?),
+            root: root.map(std::path::absolute).transpose()?,
+            prefix: std::path::absolute(prefix)?,
+            json,
+            surroundings,
+        })
+    }
+
+    /// RUN of the command line.
+    pub(crate) fn run(&self, text: &str) -> Result<RunRef> {
+        let defaults = [false, true]
+            .into_iter()
+            .filter_map(|formal| self.surroundings.root(formal));
+        let roots: Vec<PathBuf> = self.root.iter().cloned().chain(defaults).collect();
+        RunRef::parse(text, &roots, &self.data)
+    }
+
+    /// A launcher that answers, started if there is none.
+    pub(crate) async fn launcher(&self) -> Result<LauncherClient<Channel>> {
+        if let Some(client) = self.running_launcher().await {
+            return Ok(client);
+        }
+        self.start_launcher().await
+    }
+
+    /// The launcher, if there is one or if runs need one; read-only verbs do without otherwise.
+    pub(crate) async fn launcher_if_needed(&self) -> Result<Option<LauncherClient<Channel>>> {
+        if let Some(client) = self.running_launcher().await {
+            return Ok(Some(client));
+        }
+        let runs = RuntimeDir::at(self.runtime.clone()).runs();
+        let orphaned = std::fs::read_dir(runs).is_ok_and(|mut entries| entries.next().is_some());
+        if orphaned {
+            return self.start_launcher().await.map(Some);
+        }
+        Ok(None)
+    }
+
+    async fn running_launcher(&self) -> Option<LauncherClient<Channel>> {
+        let socket = RuntimeDir::at(self.runtime.clone()).launcher_socket();
+        let channel = vec_proto::connect(&socket, CONNECT_TIMEOUT).await.ok()?;
+        Some(LauncherClient::new(channel))
+    }
+
+    async fn start_launcher(&self) -> Result<LauncherClient<Channel>> {
+        let runtime = RuntimeDir::open(&self.runtime, self.surroundings.uid)?;
+        let log = runtime.launcher().join("log");
+        let stderr = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&log)
+            .with_context(|| format!("open {}", log.display()))?;
+        let words = |path: &std::path::Path| path.display().to_string();
+        let request = SpawnRequest {
+            name: "vec-launcher".to_owned(),
+            program: self.prefix.join("bin/vec-launcher"),
+            args: vec![
+                "--runtime-dir".to_owned(),
+                words(runtime.path()),
+                "--data-root".to_owned(),
+                words(self.data.path()),
+                "--prefix".to_owned(),
+                words(&self.prefix),
+            ],
+            env: environment(),
+            cwd: PathBuf::from("/"),
+            fds: Vec::new(),
+            stderr,
+            // Its own pid file is written once it holds the lock.
+            pidfile: runtime.launcher().join("spawned"),
+        };
+        let unit = Supervisor::Plain
+            .spawn(request)
+            .context("start vec-launcher")?;
+        let answers = async {
+            loop {
+                if let Some(client) = self.running_launcher().await {
+                    return client;
+                }
+                tokio::time::sleep(START_POLL).await;
+            }
+        };
+        tokio::select! {
+            client = answers => Ok(client),
+            // Another one may have been faster.
+            _ = unit.wait() => match self.running_launcher().await {
+                Some(client) => Ok(client),
+                None => bail!("vec-launcher did not start: {}", last_line(&log)),
+            },
+            () = tokio::time::sleep(START_TIMEOUT) => {
+                bail!("vec-launcher does not answer; see {}", log.display())
+            }
+        }
+    }
+}
+
+fn environment() -> BTreeMap<String, String> {
+    LAUNCHER_ENVIRONMENT
+        .into_iter()
+        .filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
+        .collect()
+}
+
+fn last_line(log: &std::path::Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let line = text.lines().rev().find(|line| !line.trim().is_empty());
+    line.map_or_else(|| format!("see {}", log.display()), ToOwned::to_owned)
+}

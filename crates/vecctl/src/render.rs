@@ -1,0 +1,9 @@
+//! Text for people. Pure: from events and states to lines.
+
+mod event;
+mod summary;
+mod table;
+
+pub(crate) use event::{clip, event_line};
+pub(crate) use summary::{Finish, summary};
+pub(crate) use table::{Align, table};

@@ -1,0 +1,149 @@
+//! SIGKILL at bad moments. After each: the event prefix is unchanged, no settled effect has a
+//! second start, verify and verify --replay pass.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use vec_tests::{Closed, Stack};
+
+/// Enough restarts for one death per event kind or store step.
+const MANY: &str = "restarts.max=80";
+
+fn list(entries: impl IntoIterator<Item = String>) -> String {
+    let entries: Vec<String> = entries.into_iter().collect();
+    format!("fault.kill_controller=[{}]", entries.join(", "))
+}
+
+/// What the controller logged before each injected death: the stored event with its hash.
+fn deaths(run: &Closed<'_>) -> Vec<Value> {
+    let log = std::fs::read_to_string(run.dir.join("logs/controller.jsonl")).expect("a log");
+    log.lines()
+        .filter(|line| line.contains("fault injection"))
+        .map(|line| serde_json::from_str(line).expect("a JSON line"))
+        .collect()
+}
+
+fn expect_sound(run: &Closed<'_>) {
+    run.expect_verified();
+    run.expect_each_effect_settled_once();
+    let manifest = run.json("stop_manifest.json");
+    assert_eq!(manifest["stop_reason"], "budget", "{manifest}");
+}
+
+#[test]
+fn the_controller_dies_after_the_first_event_of_every_kind() {
+    let stack = Stack::with_diabetes();
+    let faults = list(std::iter::repeat_n("'event:each'".to_owned(), 80));
+    let sets = [faults.as_str(), MANY, "budget.max_nodes=8"];
+    let run = stack.launch("diabetes_demo", &sets).closed();
+    expect_sound(&run);
+    let stored = run.stored();
+    let kinds: BTreeSet<&str> = stored.iter().map(|event| event.kind.as_str()).collect();
+    let deaths = deaths(&run);
+    let died_at: BTreeSet<&str> = deaths
+        .iter()
+        .filter_map(|death| death["fields"]["kind"].as_str())
+        .collect();
+    assert_eq!(died_at, kinds, "one death per kind of event");
+    for death in &deaths {
+        let seq = death["fields"]["seq"].as_u64().expect("a sequence number");
+        let index = usize::try_from(seq - 1).expect("fits");
+        let hash = stored.get(index).map(|event| event.hash.to_string());
+        assert_eq!(
+            hash.as_deref(),
+            death["fields"]["hash"].as_str(),
+            "event {seq} changed"
+        );
+    }
+}
+
+#[test]
+fn the_controller_dies_inside_every_write_step_of_the_store() {
+    let stack = Stack::with_diabetes();
+    let faults = list(
+        vec_store::STEPS
+            .iter()
+            .map(|step| format!("'store:{step}'")),
+    );
+    let sets = [faults.as_str(), MANY, "budget.max_nodes=3"];
+    let run = stack.launch("diabetes_demo", &sets).closed();
+    expect_sound(&run);
+    let deaths = deaths(&run);
+    let died_at: BTreeSet<&str> = deaths
+        .iter()
+        .filter_map(|death| death["fields"]["step"].as_str())
+        .collect();
+    let steps: BTreeSet<&str> = vec_store::STEPS.into_iter().collect();
+    assert_eq!(died_at, steps, "one death per step");
+}
+
+#[test]
+fn the_scorer_and_the_gateway_die_in_mid_call() {
+    let stack = Stack::with_diabetes();
+    let run = stack.launch("diabetes_demo", &["budget.max_nodes=5"]);
+    run.wait_for("score_start");
+    stack.kill(Some(run.id()), "scorer");
+    run.wait_for("plan_start");
+    stack.kill(Some(run.id()), "egress");
+    run.wait_for("engineer_start");
+    stack.kill(Some(run.id()), "scorer");
+    run.wait_for("analyze_start");
+    stack.kill(Some(run.id()), "playbook");
+    let run = run.closed();
+    expect_sound(&run);
+    let scored = run.events().iter().any(|event| {
+        matches!(event, vec_search::Event::NodeSettled { status, .. }
+            if *status == vec_types::NodeStatus::Scored)
+    });
+    assert!(scored, "the run should recover and score nodes");
+}
+
+#[test]
+fn the_launcher_dies_twice() {
+    let stack = Stack::with_diabetes();
+    let run = stack.launch("diabetes_demo", &["budget.max_nodes=4"]);
+    run.wait_for("execute_start");
+    let controller = stack.pid(Some(run.id()), "controller");
+    stack.kill(None, "launcher");
+    // Any verb starts another launcher, which adopts what runs.
+    stack.say(["status", run.id()]).expect_ok();
+    assert_eq!(
+        stack.pid(Some(run.id()), "controller"),
+        controller,
+        "adopted, not restarted"
+    );
+    stack.kill(None, "launcher");
+    let run = run.closed();
+    expect_sound(&run);
+    assert_eq!(
+        run.stored()
+            .iter()
+            .filter(|event| event.kind == "run_resume")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn launcher_and_controller_die_together() {
+    let stack = Stack::with_diabetes();
+    let run = stack.launch("diabetes_demo", &["budget.max_nodes=3"]);
+    run.wait_for("engineer_start");
+    stack.kill(None, "launcher");
+    stack.kill(Some(run.id()), "controller");
+    let run = run.closed();
+    expect_sound(&run);
+}
+
+/// A controller that always dies uses up its restarts; the run then ends with `infra`.
+#[test]
+fn restarts_are_bounded() {
+    let stack = Stack::with_diabetes();
+    let faults = list(std::iter::repeat_n("'event:each'".to_owned(), 10));
+    let run = stack
+        .launch("diabetes_demo", &[&faults, "restarts.max=2"])
+        .closed();
+    let manifest = run.json("stop_manifest.json");
+    assert_eq!(manifest["stop_reason"], "infra", "{manifest}");
+    run.expect_verified();
+}
