@@ -125,7 +125,7 @@ fn install_helper(built: &Path, fresh: &Path, prefix: &Path) -> Result<SandboxRe
 fn copy_stripped(from: &Path, to: &Path) -> Result<String> {
     fs::copy(from, to).with_context(|| format!("copy {}", from.display()))?;
     if has("strip", "--version") {
-        run(command("strip", &["--strip-debug"]).arg(to))?;
+        run(command("strip", &["--strip-all"]).arg(to))?;
     }
     fs::set_permissions(to, fs::Permissions::from_mode(0o755))?;
     file_sha256(to)

@@ -20,7 +20,9 @@ pub(crate) async fn check_format(
     view: &ViewId,
     bytes: &[u8],
 ) -> Result<Option<String>, EffectError> {
-    let client = Client::open(context, &format!("{node}-final"), 0).await?;
+    // A new client each time: a repeated check after a crash must not meet its closed predecessor.
+    let name = format!("{node}-final-{}", context.clock.now().0);
+    let client = Client::open(context, &name, 0).await?;
     let checked = ask(&client, view, bytes).await;
     client.close(context).await;
     checked

@@ -38,8 +38,8 @@ pub(crate) async fn close(run: Run, context: &Context) -> Result<(), ControllerE
         .await
         .map_err(ControllerError::Store)?;
     let manifest = stop_manifest(&state, at, seq, &event_hash.to_string());
-    let head = store.close(at, &manifest).await.map_err(ControllerError::Store)?;
-    tracing::info!(ledger_head = %head, "run closed");
+    // Nothing may be logged after this: the log is in the ledger as it stands.
+    store.close(at, &manifest).await.map_err(ControllerError::Store)?;
     feed.publish(Latest { seq, status_json: status_json(&state, at), is_over: true });
     Ok(())
 }

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tonic::transport::Channel;
+use vec_clock::Clock;
 use vec_compliance::Rules;
 use vec_config::{Board, Limits, Lock, Role};
 use vec_daemon::spec::{ControllerSpec, PythonSpec};
@@ -26,6 +28,7 @@ pub(crate) const PLAYBOOKS_INSIDE: &str = "/opt/vec/agent/playbooks";
 /// Everything that effects share.
 #[derive(Debug)]
 pub(crate) struct Context {
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) layout: RunLayout,
     pub(crate) lock: Lock,
     pub(crate) manifests: BTreeMap<ViewId, Value>,
@@ -49,6 +52,7 @@ impl Context {
     pub(crate) fn load(
         spec: &ControllerSpec,
         layout: RunLayout,
+        clock: Arc<dyn Clock>,
     ) -> Result<Self, ControllerError> {
         let lock = Lock::read(&layout.config_lock()).map_err(|error| ControllerError::Invalid {
             path: layout.config_lock(),
@@ -78,6 +82,7 @@ impl Context {
         let host = HostLayout::detect()
             .map_err(|source| ControllerError::Read { path: PathBuf::from("/"), source })?;
         Ok(Self {
+            clock,
             rules,
             programs,
             chat: ChatClient::new(spec.gateway_socket.clone(), spec.common.run.clone()),

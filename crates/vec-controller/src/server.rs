@@ -43,7 +43,7 @@ pub async fn serve(mut inherited: Inherited, stop: CancellationToken) -> Result<
     let (store, stored) = open(&spec, &fault, clock.as_ref()).await?;
     let layout = store.layout().clone();
     clean_spool(&layout)?;
-    let context = Arc::new(Context::load(&spec, layout.clone())?);
+    let context = Arc::new(Context::load(&spec, layout.clone(), Arc::clone(&clock))?);
     let (feed, reader) = Feed::new();
     let watch = FaultWatch::new(fault, &stored);
     let run = Run::fold(store, &stored, Arc::clone(&clock), watch, feed)?;

@@ -45,8 +45,8 @@ pub struct LaunchCall {
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// What it starts from is wrong or missing.
-    #[error("prepare the run")]
-    Prepare(#[source] PrepareError),
+    #[error(transparent)]
+    Prepare(PrepareError),
     /// No home directory and no `--root`.
     #[error("no home directory: pass --root")]
     NoRoot,
@@ -86,8 +86,8 @@ pub enum LaunchError {
     #[error("note the run")]
     Record(#[source] FileError),
     /// The daemons did not start.
-    #[error("start the run")]
-    Group(#[source] GroupError),
+    #[error(transparent)]
+    Group(GroupError),
     /// A task of ours ended without an answer: a bug.
     #[error("the launch was cut short: {0}")]
     Task(String),

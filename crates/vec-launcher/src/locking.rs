@@ -86,6 +86,7 @@ pub(crate) async fn lock_run(
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(LockingError::Name)?;
+    let copied_ms = elapsed_ms(began);
     store
         .register_existing(at, &copied)
         .await

@@ -75,8 +75,8 @@ pub enum ResumeError {
     #[error("note the run")]
     Record(#[source] FileError),
     /// Its daemons did not start.
-    #[error("start the run")]
-    Group(#[source] GroupError),
+    #[error(transparent)]
+    Group(GroupError),
     /// A task of ours ended without an answer: a bug.
     #[error("verification was cut short: {0}")]
     Task(String),

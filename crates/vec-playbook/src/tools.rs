@@ -94,7 +94,7 @@ mod tests {
         assert_eq!((done.exit, done.shown.as_str()), (Some(0), "out"));
         let failed = run(&sh("echo out; echo err >&2; exit 3"), here, long).await;
         assert_eq!((failed.exit, failed.shown.as_str()), (Some(3), "err"));
-        let slow = run(&sh("sleep 600"), here, Duration::from_millis(50)).await;
+        let slow = run(&sh("exec sleep 600"), here, Duration::from_millis(50)).await;
         assert_eq!(
             (slow.exit, slow.shown.as_str()),
             (None, "did not end in time")

@@ -6,6 +6,7 @@
 //! work directory afterwards. There is no unsandboxed fall-back.
 
 pub mod collect;
+mod confine;
 mod control;
 pub mod helper;
 mod host;
@@ -16,6 +17,7 @@ mod runner;
 mod seccomp;
 mod sys;
 
+pub use confine::{Caps, ConfineError, confine};
 pub use control::RunControl;
 pub use host::HostLayout;
 pub use plan::{

@@ -15,7 +15,6 @@
 //! tracked task per admitted scoring.
 
 mod client_service;
-mod confine;
 mod journal;
 mod listeners;
 mod matrix;
@@ -37,7 +36,6 @@ mod upload;
 mod work;
 
 pub use client_service::{CLIENT_UPLOADS_MAX, UPLOADS_MAX};
-pub use confine::ConfineError;
 pub use journal::{Journal, JournalError};
 pub use listeners::{CLIENT_CONNECTIONS_MAX, ListenError, SOCKET_NAME};
 pub use matrix::{Matrix, MatrixError};

@@ -71,8 +71,7 @@ fn daemon() -> ExitCode {
 fn open() -> Result<(Inherited, Server), StartError> {
     let system = |what| move |source| StartError::System { what, source };
     // Truth is in this memory: no other process of the same user may read it.
-    nix::sys::prctl::set_dumpable(false)
-        .map_err(std::io::Error::from)
+    vec_daemon::hide_memory()
         .map_err(system("make this process unreadable to others"))?;
     let mut inherited = Inherited::take().map_err(StartError::Inherit)?;
     let spec: ScorerSpec = inherited.spec().map_err(StartError::Inherit)?;

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use crate::confine::confine;
+use vec_sandbox::confine;
+
 use crate::parse::{Caps, ParseError, parse_prediction};
 
 /// Exit code of a refused prediction (EX_DATAERR).
@@ -17,6 +18,25 @@ const EXIT_SYSTEM: u8 = 71;
 
 /// Exit code for wrong arguments (EX_USAGE).
 const EXIT_USAGE: u8 = 64;
+
+/// Processor seconds of one parser process: half its wall time, so that a file that costs too much
+/// ends as the file's fault (SIGXCPU) and a busy machine does not.
+const CPU_MAX_S: u64 = 5;
+
+/// Address space beside what the input needs: the program, its stack and buffers.
+const ADDRESS_SPACE_BASE: u64 = 256 << 20;
+
+/// Address space per input byte: rows of 4 bytes become 16, twice (rows and matrix) and encoded.
+const ADDRESS_SPACE_PER_BYTE: u64 = 24;
+
+fn confinement(bytes_max: u64) -> vec_sandbox::Caps {
+    vec_sandbox::Caps {
+        address_space: bytes_max
+            .saturating_mul(ADDRESS_SPACE_PER_BYTE)
+            .saturating_add(ADDRESS_SPACE_BASE),
+        cpu_s: CPU_MAX_S,
+    }
+}
 
 /// Runs the verb.
 #[must_use]
@@ -30,7 +50,7 @@ pub fn parse_verb(args: &[OsString]) -> ExitCode {
     };
     // Buffers of std are made before the limits close in.
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
-    if let Err(error) = confine(bytes_max) {
+    if let Err(error) = confine(confinement(bytes_max)) {
         let chain = vec_daemon::chain(&error).to_string();
         return fail(EXIT_SYSTEM, chain.as_bytes());
     }

@@ -11,8 +11,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
-use nix::fcntl::{OFlag, open};
-use nix::sys::stat::Mode;
 use serde::{Deserialize, Serialize};
 use vec_daemon::spec::ScoringSpec;
 use vec_daemon::{Exit, chain, fds};
@@ -62,7 +60,7 @@ pub enum PrebuildError {
     Request(String),
     /// Descriptor 7 is not a directory.
     #[error("open the truth directory handed over as descriptor 7")]
-    Directory(#[source] nix::Error),
+    Directory(#[source] io::Error),
     /// The truth is malformed or not the locked one.
     #[error(transparent)]
     Truth(TruthError),
@@ -135,9 +133,8 @@ fn run() -> Result<(), PrebuildError> {
         .map_err(|error| PrebuildError::Request(error.to_string()))?;
     // Through /proc the inherited number becomes an owned descriptor without unsafe code.
     let handed_over = format!("/proc/self/fd/{}", fds::TRUTH);
-    let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let truth =
-        open(handed_over.as_str(), flags, Mode::empty()).map_err(PrebuildError::Directory)?;
+        std::fs::File::open(handed_over.as_str()).map_err(PrebuildError::Directory)?;
     let bytes_max = u64::MAX;
     let parser = Parser::of_this_program(bytes_max).map_err(PrebuildError::Start)?;
     let reply = prebuild(spec, &truth, parser)?;

@@ -2,12 +2,9 @@
 //! digests, parsed strictly. Errors name file and line, never a value.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::Mode;
 use vec_metrics::VALUE_MAX;
 use vec_types::{Digest, TruthHalf};
 
@@ -122,18 +119,8 @@ pub(crate) fn read_half(directory: &impl AsFd, half: TruthHalf) -> Result<Vec<u8
         file: file.clone(),
         source,
     };
-    let open = |at: &dyn Fn() -> nix::Result<OwnedFd>| at().map_err(|errno| failed(errno.into()));
-    let common = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let folder = open(&|| {
-        openat(
-            directory,
-            half_name(half),
-            common | OFlag::O_DIRECTORY,
-            Mode::empty(),
-        )
-    })?;
-    let opened = open(&|| openat(&folder, FILE_NAME, common, Mode::empty()))?;
-    let opened = File::from(opened);
+    let folder = vec_daemon::directory_at(directory, half_name(half)).map_err(failed)?;
+    let opened = vec_daemon::file_at(&folder, FILE_NAME).map_err(failed)?;
     if opened.metadata().map_err(failed)?.len() > TRUTH_BYTES_MAX {
         return Err(TruthError::TooLarge { file });
     }
@@ -249,6 +236,7 @@ fn refuse_twice(rows: &TruthRows) -> Result<(), TruthError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::fd::OwnedFd;
 
     use super::*;

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use nix::libc::O_NOFOLLOW;
+use libc::O_NOFOLLOW;
 use vec_types::{Digest, Hasher, RelPath};
 use walkdir::WalkDir;
 
@@ -196,7 +196,7 @@ pub(crate) fn feed(
 pub(crate) fn open_regular(path: &Path) -> Result<File, StoreError> {
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .custom_flags(O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
         .map_err(StoreError::io("open", path))?;
     let meta = file.metadata().map_err(StoreError::io("stat", path))?;

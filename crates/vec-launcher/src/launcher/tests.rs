@@ -1,3 +1,5 @@
+//! Tests of `launcher`.
+
 use std::path::Path;
 
 use vec_clock::ManualClock;

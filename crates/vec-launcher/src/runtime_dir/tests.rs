@@ -1,3 +1,5 @@
+//! Tests of `runtime_dir`.
+
 use vec_proto::SOCKET_PATH_MAX;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `convert`.
+
 use vec_types::ProgramSeed;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `parse`.
+
 use proptest::prelude::*;
 
 use super::*;

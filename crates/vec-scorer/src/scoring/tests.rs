@@ -1,3 +1,5 @@
+//! Tests of `scoring`.
+
 use vec_types::ProgramSeed;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of `state`.
+
 use vec_types::UnixMs;
 
 use super::*;

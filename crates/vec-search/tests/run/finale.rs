@@ -312,7 +312,9 @@ fn measured_run_times_move_the_guards_deadline() {
 
 #[test]
 fn a_child_with_its_parents_output_never_takes_the_parents_place() {
-    let policy = improves(2);
+    let mut policy = improves(2);
+    // A promoted parent would stand for both anyway (PRO-05).
+    policy.promotion_top_k = 0;
     let twin = || done(&policy, ExecName::Seed(ProgramSeed(0)), "twin", 5);
     // Node 2 improves node 1, gives the same prediction, and its score is a little higher.
     let script = Script::default()
@@ -366,4 +368,27 @@ fn a_late_answer_does_not_push_out_the_kept_baseline() {
     driver.run_to_end();
     assert!(!driver.world.ended.contains(&"place-1".to_owned()));
     assert_eq!(winner(&driver), Some(NodeId(0)));
+}
+
+#[test]
+fn a_final_that_begins_too_late_refuses_instead_of_starting_runs() {
+    let policy = improves(9);
+    let mut driver = Script::default().start(&policy);
+    while driver.state.nodes().count() < 2 {
+        assert!(driver.step());
+    }
+    driver.now = driver.state.deadlines().expect("started").place_deadline;
+    driver.turn(None);
+    assert_eq!(winner(&driver), None);
+    assert!(
+        driver
+            .state
+            .refusal()
+            .is_some_and(|why| why.contains("in time"))
+    );
+    let id = "execute-0-final";
+    let starts = driver.position(
+        |event| matches!(event, Event::EffectStarted { effect } if effect.id().as_str() == id),
+    );
+    assert_eq!(starts, None);
 }

@@ -99,8 +99,10 @@ fn run_words(status: &RunStatus) -> String {
         (Some(reason), None) => format!("{run}, stopped: {}", reason.as_str()),
         (None, _) => format!("{run}, {:?}", status.phase).to_lowercase(),
     };
-    if status.resumes > 0 {
-        text.push_str(&format!(", {} restarts", status.resumes));
+    match status.resumes {
+        0 => {}
+        1 => text.push_str(", 1 restart"),
+        many => text.push_str(&format!(", {many} restarts")),
     }
     text
 }
@@ -249,7 +251,7 @@ mod tests {
     fn everything_a_person_wants_is_there_and_aligned() {
         let zeros = "0".repeat(64);
         let expected = [
-            "run         20261130-101010-diabetes-abcd, stopped: budget (16 nodes), 1 restarts",
+            "run         20261130-101010-diabetes-abcd, stopped: budget (16 nodes), 1 restart",
             "nodes       2 of 16 and 2 seeds: 3 scored, 1 crash",
             "best        61.2500  #3, improve, family boosting (seeds: 3)",
             "baseline    50.0000  #0, improve, family boosting (seeds: 3)",

@@ -1,6 +1,9 @@
 //! Checking and packing a run after the fact: library crates over the run directory, no daemon.
 
 use anyhow::{Result, bail};
+use serde_json::json;
+use vec_clock::{Clock as _, SystemClock};
+use vec_package::{PackageOptions, package as package_run};
 use vec_types::Digest;
 use vec_verify::{VerifyOptions, VerifyReport};
 
@@ -90,5 +93,22 @@ fn lines(report: &VerifyReport) -> Vec<String> {
 /// `vecctl package`.
 pub(crate) async fn package(context: &Context, run: &str) -> Result<()> {
     let run = context.run(run)?;
-    bail!("TEMPORARY {}", run.id)
+    let report = package_run(run.dir()?, SystemClock.now(), &PackageOptions::default()).await?;
+    let files = &report.manifest.files;
+    let bytes: u64 = files.values().map(|file| file.size).sum();
+    if context.json {
+        return output::json(&json!({"package": report.dir, "files": files}));
+    }
+    output::line(&format!("package     {}", report.dir.display()));
+    output::line(&format!("files       {} ({bytes} bytes)", files.len()));
+    for (name, file) in files {
+        output::line(&format!(
+            "  {:<28}{:>12}  {}",
+            name.as_str(),
+            file.size,
+            file.sha256.short(16)
+        ));
+    }
+    output::line(&format!("ledger      head {}", report.verified.ledger_head));
+    Ok(())
 }

@@ -1,3 +1,5 @@
+//! Tests of `thread`.
+
 use std::fs::OpenOptions;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Tests of `event`.
+
 use std::collections::BTreeMap;
 
 use vec_search::{ExecReport, SkipReason};
@@ -23,97 +25,91 @@ fn score(value: f64) -> Score {
     Score::new(value).expect("finite")
 }
 
-#[test]
-fn lines_are_aligned_and_say_what_happened() {
-    let report = |result| Outcome::Executed {
+fn executed(end: Outcome) -> Event {
+    Event::EffectEnded {
+        effect: execute(),
+        end,
+    }
+}
+
+fn report(result: ExecResult) -> Outcome {
+    Outcome::Executed {
         report: ExecReport {
             result,
             wall_ms: BTreeMap::from([("main".parse().expect("view"), 1_250)]),
             max_rss_kib: None,
             harness_ms: 3,
         },
-    };
-    let cases = [
-        (
-            Event::PhaseChange {
-                from: Phase::Seeding,
-                to: Phase::Search,
-            },
-            "   12  23:59:59.999  phase_change               seeding -> search",
-        ),
-        (
-            Event::NodeCreated {
-                node: NodeId(3),
-                operator: Operator::Improve,
-                parent: Some(NodeId(1)),
-                family: Some("linear".parse().expect("family")),
-                seed_program: None,
-            },
-            "   12  23:59:59.999  node_created        #3     improve of #1, family linear",
-        ),
-        (
-            Event::EffectStarted { effect: execute() },
-            "   12  23:59:59.999  execute_start       #3     seed0",
-        ),
-        (
-            Event::EffectEnded {
-                effect: execute(),
-                end: report(ExecResult::Done {
-                    digests: BTreeMap::new(),
-                }),
-            },
-            "   12  23:59:59.999  execute_end         #3     seed0: done in 1.25 s",
-        ),
-        (
-            Event::EffectEnded {
-                effect: execute(),
-                end: report(ExecResult::Fault {
-                    fault: CandidateFault::Crash,
-                    detail: "exit 1".to_owned(),
-                }),
-            },
-            "   12  23:59:59.999  execute_end         #3     seed0: crash: exit 1",
-        ),
-        (
-            Event::EffectEnded {
-                effect: execute(),
-                end: Outcome::Interrupted {
-                    fault: InfraFault::Interrupted,
-                    detail: "restart".to_owned(),
-                },
-            },
-            "   12  23:59:59.999  execute_end         #3     seed0: interrupted: restart",
-        ),
-        (
-            Event::NodeSettled {
-                node: NodeId(3),
-                status: NodeStatus::Scored,
-                no_progress: true,
-                same_as_parent: false,
-                budget_cut: false,
-                detail: String::new(),
-                inputs_digest: Digest::ZERO,
-            },
-            "   12  23:59:59.999  node_settled        #3     scored, no progress",
-        ),
-        (
-            Event::CandidateSkipped {
-                node: NodeId(3),
-                why: SkipReason::Review,
-            },
-            "   12  23:59:59.999  candidate_skipped   #3     out: review",
-        ),
-        (
-            Event::Stop {
-                reason: StopReason::Budget,
-                detail: "16 nodes".to_owned(),
-            },
-            "   12  23:59:59.999  stop                       budget: 16 nodes",
-        ),
-    ];
-    for (event, expected) in cases {
-        assert_eq!(line(&event), expected);
     }
+}
+
+#[test]
+fn decisions_are_aligned_and_say_what_was_decided() {
+    let created = Event::NodeCreated {
+        node: NodeId(3),
+        operator: Operator::Improve,
+        parent: Some(NodeId(1)),
+        family: Some("linear".parse().expect("family")),
+        seed_program: None,
+    };
+    let settled = Event::NodeSettled {
+        node: NodeId(3),
+        status: NodeStatus::Scored,
+        no_progress: true,
+        same_as_parent: false,
+        budget_cut: false,
+        detail: String::new(),
+        inputs_digest: Digest::ZERO,
+    };
+    let phase = Event::PhaseChange {
+        from: Phase::Seeding,
+        to: Phase::Search,
+    };
+    let skipped = Event::CandidateSkipped {
+        node: NodeId(3),
+        why: SkipReason::Review,
+    };
+    let stop = Event::Stop {
+        reason: StopReason::Budget,
+        detail: "16 nodes".to_owned(),
+    };
+    let lines = [&phase, &created, &settled, &skipped, &stop].map(line);
+    assert_eq!(
+        lines,
+        [
+            "   12  23:59:59.999  phase_change               seeding -> search",
+            "   12  23:59:59.999  node_created        #3     improve of #1, family linear",
+            "   12  23:59:59.999  node_settled        #3     scored, no progress",
+            "   12  23:59:59.999  candidate_skipped   #3     out: review",
+            "   12  23:59:59.999  stop                       budget: 16 nodes",
+        ]
+    );
+}
+
+#[test]
+fn executions_say_how_they_ended() {
+    let started = Event::EffectStarted { effect: execute() };
+    let done = executed(report(ExecResult::Done {
+        digests: BTreeMap::new(),
+    }));
+    let crashed = executed(report(ExecResult::Fault {
+        fault: CandidateFault::Crash,
+        detail: "exit 1".to_owned(),
+    }));
+    let interrupted = executed(Outcome::Interrupted {
+        fault: InfraFault::Interrupted,
+        detail: "restart".to_owned(),
+    });
+    let lines = [&started, &done, &crashed, &interrupted].map(line);
+    assert_eq!(
+        lines,
+        [
+            "   12  23:59:59.999  execute_start       #3     seed0",
+            "   12  23:59:59.999  execute_end         #3     seed0: done in 1.25 s",
+            "   12  23:59:59.999  execute_end         #3     seed0: crash: exit 1",
+            "   12  23:59:59.999  execute_end         #3     seed0: interrupted: restart",
+        ]
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! What a parser process gives up before it touches a byte of input: memory and processor beyond
-//! its caps, every new descriptor (files and sockets alike), privileges through exec, and all
-//! system calls but the few that reading, computing and writing need.
+//! A process that confines itself before it touches a byte of untrusted input: it gives up memory
+//! and processor beyond its caps, every new descriptor (files and sockets alike), privileges
+//! through exec, and all system calls but the few that reading, computing and writing need.
 //!
 //! Portable: the calls named exist on x86-64, aarch64 and riscv64 (unverified on aarch64).
 
@@ -10,15 +10,14 @@ use nix::sys::prctl::set_no_new_privs;
 use nix::sys::resource::{Resource, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
-/// Processor seconds of one parser process: half its wall time, so that a file that costs too much
-/// ends as the file's fault (SIGXCPU) and a busy machine does not.
-pub(crate) const CPU_MAX_S: u64 = 5;
-
-/// Address space beside what the input needs: the program, its stack and buffers.
-const ADDRESS_SPACE_BASE: u64 = 256 << 20;
-
-/// Address space per input byte: rows of 4 bytes become 16, twice (rows and matrix) and encoded.
-const ADDRESS_SPACE_PER_BYTE: u64 = 24;
+/// What a confined process may still use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Address space in bytes.
+    pub address_space: u64,
+    /// Processor seconds; beyond them SIGXCPU.
+    pub cpu_s: u64,
+}
 
 /// Why a process could not be confined. It then must not read input.
 #[derive(Debug, thiserror::Error)]
@@ -38,15 +37,13 @@ pub enum ConfineError {
 ///
 /// # Errors
 /// [`ConfineError`] naming the step that the kernel refused.
-pub(crate) fn confine(bytes_max: u64) -> Result<(), ConfineError> {
-    let address_space = bytes_max
-        .saturating_mul(ADDRESS_SPACE_PER_BYTE)
-        .saturating_add(ADDRESS_SPACE_BASE);
+pub fn confine(caps: Caps) -> Result<(), ConfineError> {
+    let Caps { address_space, cpu_s } = caps;
     // NOFILE 0 forbids new descriptors and leaves stdin, stdout and stderr usable.
     for (resource, soft, hard) in [
         (Resource::RLIMIT_CORE, 0, 0),
         // At the hard limit the signal is SIGKILL, which would look like a kill from outside.
-        (Resource::RLIMIT_CPU, CPU_MAX_S, CPU_MAX_S + 1),
+        (Resource::RLIMIT_CPU, cpu_s, cpu_s.saturating_add(1)),
         (Resource::RLIMIT_FSIZE, 0, 0),
         (Resource::RLIMIT_AS, address_space, address_space),
         (Resource::RLIMIT_NOFILE, 0, 0),
