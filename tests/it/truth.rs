@@ -126,7 +126,12 @@ fn only_the_scorer_opens_truth() {
     let stack = Stack::with_diabetes();
     let traces = stack.home().join("traces");
     std::fs::create_dir(&traces).expect("a directory");
-    let started = Command::new("strace")
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skip("strace is not installed; file opens were not traced");
+    }
+    // vecctl starts the launcher, the launcher everything else.
+    let vecctl = stack.vecctl(["launch", "--watch"]);
+    let output = Command::new("strace")
         .args([
             "-ff",
             "-qq",
@@ -137,26 +142,18 @@ fn only_the_scorer_opens_truth() {
             "-o",
         ])
         .arg(traces.join("t"))
-        .arg(stack.prefix().join("bin/vec-launcher"))
-        .arg("--runtime-dir")
-        .arg(stack.runtime())
-        .arg("--data-root")
-        .arg(stack.data_root())
+        .arg(vecctl.get_program())
+        .args(vecctl.get_args())
+        .arg(stack.config("runs/diabetes_demo.yaml"))
+        .args(["--set", "budget.max_nodes=2"])
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut launcher) = started else {
-        return skip("strace is not installed; file opens were not traced");
-    };
-    let run = stack.launch(
-        "diabetes_demo",
-        &["budget.max_nodes=2", "budget.wall_hours=1"],
+        .output()
+        .expect("strace");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
     );
-    let run = run.closed();
-    run.expect_verified();
-    drop(launcher.kill());
-    drop(launcher.wait());
     let (mut scorer_opens, mut traced) = (0, 0);
     for entry in std::fs::read_dir(&traces).expect("traces") {
         let text = String::from_utf8_lossy(

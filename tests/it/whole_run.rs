@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use vec_search::Event;
-use vec_tests::Stack;
+use vec_tests::{Stack, repository};
 
 /// The demo's own configuration, seed and node count.
 #[test]
@@ -82,7 +82,14 @@ fn rss_kib(pid: u32) -> Option<u64> {
 
 #[test]
 fn an_a_a_playbook_keeps_the_baseline() {
-    let stack = Stack::with_diabetes();
+    let stack = Stack::empty();
+    stack
+        .build(
+            "diabetes_aa",
+            &repository().join("tests/data/diabetes"),
+            &[],
+        )
+        .expect_ok();
     let run = stack
         .launch("diabetes_aa", &["budget.max_nodes=6"])
         .closed();

@@ -111,7 +111,13 @@ impl Stack {
     /// `vecctl board build` for `diabetes` with raw data from `data`.
     #[must_use]
     pub fn build_diabetes(&self, data: &Path, more: &[&str]) -> Said {
-        let board = self.prefix.join("share/configs/boards/diabetes.yaml");
+        self.build("diabetes", data, more)
+    }
+
+    /// `vecctl board build` for a shipped board.
+    #[must_use]
+    pub fn build(&self, board: &str, data: &Path, more: &[&str]) -> Said {
+        let board = self.config(&format!("boards/{board}.yaml"));
         let mut command = self.vecctl(["board", "build"]);
         command.arg(board).arg("--data").arg(data).args(more);
         said(&mut command)

@@ -24,7 +24,10 @@ const RESTRICTED: [(&str, &[&str]); 8] = [
     ("gix", &["vec-programs"]),
     ("figment", &["vec-config"]),
     // vec-programs needs syncfs: gix neither syncs nor offers to (deps.md §4).
-    ("nix", &["vec-sandbox", "vec-scope", "vec-daemon", "vec-programs"]),
+    (
+        "nix",
+        &["vec-sandbox", "vec-scope", "vec-daemon", "vec-programs"],
+    ),
     ("seccompiler", &["vec-sandbox"]),
     ("hyper", &["vec-llm", "vec-egress", "vec-playbook"]),
     ("zip", &["vec-package"]),

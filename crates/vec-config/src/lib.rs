@@ -8,8 +8,10 @@
 mod board;
 mod config;
 mod evalspec;
+mod hashes;
 mod load;
 mod lock;
+mod policy;
 
 pub use board::{
     Board, BoardFamily, Data, EnvironmentChoice, Halves, Limits, Metric, Ruler, RulerRole,
@@ -25,8 +27,10 @@ pub use evalspec::{
     Anchor, AnchorHalf, AnchorKey, AnchorKeyError, CandidateEnvironment, EvalSpec, ExecutionSpec,
     PythonFacts, RulerSpec, ScorerFacts, ScoringRules, TruthFacts, ViewSpec, effective_limits,
 };
+pub use hashes::{eval_hash, scoring_fingerprint, search_hash};
 pub use load::{ConfigError, Problem};
 pub use lock::{
     Admission, BuildRecord, CodeSnapshot, Hashes, IsolationLevel, LOCK_VERSION, Lock, LockError,
     PinnedInput, Reason, SandboxBuild, SandboxRecord, SelfTest, Supervisor, TruthIsolation,
 };
+pub use policy::{policy, policy_of};

@@ -24,7 +24,11 @@ pub(crate) struct Client {
 
 impl Client {
     /// Makes the client's directory and registers it.
-    pub(crate) async fn open(context: &Context, name: &str, quota: u32) -> Result<Self, EffectError> {
+    pub(crate) async fn open(
+        context: &Context,
+        name: &str,
+        quota: u32,
+    ) -> Result<Self, EffectError> {
         let dir = context.clients_dir.join(name);
         std::fs::create_dir_all(&dir)
             .and_then(|()| std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)))
@@ -40,7 +44,10 @@ impl Client {
             async move { client.register_client(request).await }
         });
         bounded("register the scoring client", call).await?;
-        Ok(Self { name: name.to_owned(), dir })
+        Ok(Self {
+            name: name.to_owned(),
+            dir,
+        })
     }
 
     /// Its name: node and ordinal.
@@ -69,7 +76,9 @@ impl Client {
     async fn settled(&self, context: &Context) -> Result<Option<u32>, EffectError> {
         let close = vec_proto::with_retry(Backoff::RESTART, || {
             let mut client = ScorerClient::new(context.scorer.clone());
-            let request = pb::CloseClientRequest { client: self.name.clone() };
+            let request = pb::CloseClientRequest {
+                client: self.name.clone(),
+            };
             async move { client.close_client(request).await }
         });
         bounded("close the scoring client", close).await?;
@@ -97,6 +106,9 @@ async fn bounded<T>(
             what,
             cause: format!("{:?}: {}", status.code(), status.message()),
         }),
-        Err(_) => Err(EffectError::Failed { what, cause: "no answer in time".to_owned() }),
+        Err(_) => Err(EffectError::Failed {
+            what,
+            cause: "no answer in time".to_owned(),
+        }),
     }
 }

@@ -34,13 +34,24 @@ pub(crate) async fn close(run: Run, context: &Context) -> Result<(), ControllerE
     })?;
     let files = vec![NewFile::replace(rel::run_meta(), bytes)];
     store
-        .commit(Batch { at, files, events: Vec::new() })
+        .commit(Batch {
+            at,
+            files,
+            events: Vec::new(),
+        })
         .await
         .map_err(ControllerError::Store)?;
     let manifest = stop_manifest(&state, at, seq, &event_hash.to_string());
     // Nothing may be logged after this: the log is in the ledger as it stands.
-    store.close(at, &manifest).await.map_err(ControllerError::Store)?;
-    feed.publish(Latest { seq, status_json: status_json(&state, at), is_over: true });
+    store
+        .close(at, &manifest)
+        .await
+        .map_err(ControllerError::Store)?;
+    feed.publish(Latest {
+        seq,
+        status_json: status_json(&state, at),
+        is_over: true,
+    });
     Ok(())
 }
 

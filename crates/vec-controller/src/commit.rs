@@ -37,5 +37,8 @@ pub(crate) async fn commit(
 
 /// One line of printable text for a commit message.
 pub(crate) fn program_name(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
+    name.chars()
+        .filter(|c| !c.is_control())
+        .take(NAME_CHARS_MAX)
+        .collect()
 }

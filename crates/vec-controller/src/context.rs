@@ -13,8 +13,8 @@ use vec_compliance::Rules;
 use vec_config::{Board, Limits, Lock, Role};
 use vec_daemon::spec::{ControllerSpec, PythonSpec};
 use vec_llm::ChatClient;
-use vec_roles::{BoardBrief, FamilyBrief, RoleTexts, RulerBrief, ViewBrief};
 use vec_programs::Programs;
+use vec_roles::{BoardBrief, FamilyBrief, RoleTexts, RulerBrief, ViewBrief};
 use vec_sandbox::{HostLayout, Runner};
 use vec_search::RunState;
 use vec_store::RunLayout;
@@ -66,12 +66,13 @@ impl Context {
             },
         )?;
         let manifests = read_manifests(&layout, &lock.board_definition)?;
-        let rules = Rules::for_board(&lock.board, &lock.board_definition.data.target).map_err(
-            |error| ControllerError::Invalid {
-                path: layout.config_lock(),
-                what: vec_daemon::chain(&error).to_string(),
-            },
-        )?;
+        let rules =
+            Rules::for_board(&lock.board, &lock.board_definition.data.target).map_err(|error| {
+                ControllerError::Invalid {
+                    path: layout.config_lock(),
+                    what: vec_daemon::chain(&error).to_string(),
+                }
+            })?;
         let programs = open_programs(&layout)?;
         let scorer = vec_proto::connect_lazy(&spec.scorer_socket).map_err(|error| {
             ControllerError::Invalid {
@@ -79,8 +80,10 @@ impl Context {
                 what: vec_daemon::chain(&error).to_string(),
             }
         })?;
-        let host = HostLayout::detect()
-            .map_err(|source| ControllerError::Read { path: PathBuf::from("/"), source })?;
+        let host = HostLayout::detect().map_err(|source| ControllerError::Read {
+            path: PathBuf::from("/"),
+            source,
+        })?;
         Ok(Self {
             clock,
             rules,
@@ -107,19 +110,31 @@ impl Context {
     /// Limits of one execution on a view, as locked.
     pub(crate) fn limits(&self, view: &ViewId) -> Limits {
         let locked = self.lock.eval_spec.execution.programs.get(view);
-        locked.cloned().unwrap_or_else(|| self.board().limits.clone())
+        locked
+            .cloned()
+            .unwrap_or_else(|| self.board().limits.clone())
     }
 
     /// Models of a role, first choice first.
     pub(crate) fn chain(&self, role: Role) -> Vec<String> {
-        self.lock.config.models.roles.get(&role).cloned().unwrap_or_default()
+        self.lock
+            .config
+            .models
+            .roles
+            .get(&role)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Objective views with their host directories.
     pub(crate) fn objective_views(&self) -> Vec<ViewId> {
         let board = self.board();
-        let mut views: Vec<ViewId> =
-            board.objective().keys().filter_map(|ruler| board.rulers.get(ruler)).map(|ruler| ruler.view.clone()).collect();
+        let mut views: Vec<ViewId> = board
+            .objective()
+            .keys()
+            .filter_map(|ruler| board.rulers.get(ruler))
+            .map(|ruler| ruler.view.clone())
+            .collect();
         views.sort();
         views.dedup();
         views
@@ -191,19 +206,30 @@ fn open_programs(layout: &RunLayout) -> Result<Programs, ControllerError> {
         let fresh = layout.spool().join("programs.git");
         Programs::init(&fresh).map_err(invalid)?;
         let renamed = std::fs::rename(&fresh, &path);
-        renamed.map_err(|source| ControllerError::Read { path: path.clone(), source })?;
+        renamed.map_err(|source| ControllerError::Read {
+            path: path.clone(),
+            source,
+        })?;
     }
     Programs::open(&path).map_err(invalid)
 }
 
-fn read_manifests(layout: &RunLayout, board: &Board) -> Result<BTreeMap<ViewId, Value>, ControllerError> {
+fn read_manifests(
+    layout: &RunLayout,
+    board: &Board,
+) -> Result<BTreeMap<ViewId, Value>, ControllerError> {
     let mut manifests = BTreeMap::new();
     for view in board.views.keys() {
         let path = layout.view(view).join("manifest.json");
-        let bytes = std::fs::read(&path)
-            .map_err(|source| ControllerError::Read { path: path.clone(), source })?;
-        let manifest = serde_json::from_slice(&bytes)
-            .map_err(|error| ControllerError::Invalid { path, what: error.to_string() })?;
+        let bytes = std::fs::read(&path).map_err(|source| ControllerError::Read {
+            path: path.clone(),
+            source,
+        })?;
+        let manifest =
+            serde_json::from_slice(&bytes).map_err(|error| ControllerError::Invalid {
+                path,
+                what: error.to_string(),
+            })?;
         manifests.insert(view.clone(), manifest);
     }
     Ok(manifests)

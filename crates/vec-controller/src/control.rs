@@ -32,7 +32,11 @@ impl ControlService {
         stop_requests: mpsc::Sender<String>,
         archive: PathBuf,
     ) -> Self {
-        Self { feed, stop_requests, archive }
+        Self {
+            feed,
+            stop_requests,
+            archive,
+        }
     }
 }
 
@@ -40,7 +44,10 @@ type WatchStream = Pin<Box<dyn Stream<Item = Result<pb::WatchEvent, Status>> + S
 
 #[tonic::async_trait]
 impl Control for ControlService {
-    async fn status(&self, _: Request<pb::StatusRequest>) -> Result<Response<pb::StatusReply>, Status> {
+    async fn status(
+        &self,
+        _: Request<pb::StatusRequest>,
+    ) -> Result<Response<pb::StatusReply>, Status> {
         let latest = self.feed.latest();
         let json = String::from_utf8(latest.status_json)
             .map_err(|_| Status::internal("status is not UTF-8"))?;
@@ -49,7 +56,10 @@ impl Control for ControlService {
 
     type WatchStream = WatchStream;
 
-    async fn watch(&self, request: Request<pb::WatchRequest>) -> Result<Response<WatchStream>, Status> {
+    async fn watch(
+        &self,
+        request: Request<pb::WatchRequest>,
+    ) -> Result<Response<WatchStream>, Status> {
         let after = request.into_inner().after_seq;
         let (sender, receiver) = mpsc::channel(WATCH_QUEUE_LEN);
         let (feed, archive) = (self.feed.clone(), self.archive.clone());
@@ -63,9 +73,16 @@ impl Control for ControlService {
         Ok(Response::new(Box::pin(stream)))
     }
 
-    async fn stop(&self, request: Request<pb::StopRequest>) -> Result<Response<pb::StopReply>, Status> {
+    async fn stop(
+        &self,
+        request: Request<pb::StopRequest>,
+    ) -> Result<Response<pb::StopReply>, Status> {
         let why = request.into_inner().why;
-        let why = if why.is_empty() { "vecctl stop".to_owned() } else { why };
+        let why = if why.is_empty() {
+            "vecctl stop".to_owned()
+        } else {
+            why
+        };
         match self.stop_requests.try_send(why) {
             Ok(()) | Err(mpsc::error::TrySendError::Full(_)) => Ok(Response::new(pb::StopReply {})),
             Err(mpsc::error::TrySendError::Closed(_)) => {

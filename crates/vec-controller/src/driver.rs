@@ -129,11 +129,23 @@ impl Driver {
                 &effect,
                 self.run.state(),
                 &self.context,
-                effects::Limits { cancel: cancel.clone(), deadline, now: self.run.now() },
+                effects::Limits {
+                    cancel: cancel.clone(),
+                    deadline,
+                    now: self.run.now(),
+                },
             );
             let handle = self.tasks.spawn(future);
             self.task_effects.insert(handle.id(), id.clone());
-            self.work.insert(id, Work { effect, cancel, deadline, started: Instant::now() });
+            self.work.insert(
+                id,
+                Work {
+                    effect,
+                    cancel,
+                    deadline,
+                    started: Instant::now(),
+                },
+            );
         }
     }
 
@@ -163,25 +175,48 @@ impl Driver {
         wait.min(TICK)
     }
 
-    fn finished(&mut self, joined: Result<(Id, Done), JoinError>) -> Option<(Fact, Option<PathBuf>)> {
+    fn finished(
+        &mut self,
+        joined: Result<(Id, Done), JoinError>,
+    ) -> Option<(Fact, Option<PathBuf>)> {
         let (task, done) = match joined {
             Ok((task, done)) => (task, done),
             Err(error) => {
                 tracing::error!(error = %error, "an effect panicked or was aborted");
-                (error.id(), Done::interrupted(InfraFault::Interrupted, "the effect's task failed"))
+                (
+                    error.id(),
+                    Done::interrupted(InfraFault::Interrupted, "the effect's task failed"),
+                )
             }
         };
         let work = self.work.remove(&self.task_effects.remove(&task)?)?;
-        let Done { outcome, files, spans, scratch } = done;
+        let Done {
+            outcome,
+            files,
+            spans,
+            scratch,
+        } = done;
         let node = work.effect.node();
         let named: Duration = spans.iter().map(|span| span.length).sum();
         let rest = work.started.elapsed().saturating_sub(named);
         self.run.add_spans(node, &spans);
-        self.run.add_spans(node, &[Span { name: "effect.harness", length: rest }]);
+        self.run.add_spans(
+            node,
+            &[Span {
+                name: "effect.harness",
+                length: rest,
+            }],
+        );
         if let Outcome::Interrupted { fault, detail } = &outcome {
             tracing::warn!(effect = %work.effect.id(), ?fault, detail, "effect interrupted");
         }
-        Some((Fact { event: ended(work.effect, outcome), files }, scratch))
+        Some((
+            Fact {
+                event: ended(work.effect, outcome),
+                files,
+            },
+            scratch,
+        ))
     }
 
     async fn mark_when_due(&mut self) -> Result<(), ControllerError> {
@@ -192,7 +227,10 @@ impl Driver {
         let at = self.run.now();
         let store = self.run.store_mut();
         store.mark_logs(at).await.map_err(ControllerError::Store)?;
-        store.mark_archive(at).await.map_err(ControllerError::Store)?;
+        store
+            .mark_archive(at)
+            .await
+            .map_err(ControllerError::Store)?;
         Ok(())
     }
 
@@ -203,7 +241,10 @@ impl Driver {
         let bound = self.context.term_grace + WIND_DOWN;
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(bound, all).await.is_err() {
-            tracing::error!(left = self.tasks.len(), "work did not end in time; aborting it");
+            tracing::error!(
+                left = self.tasks.len(),
+                "work did not end in time; aborting it"
+            );
             self.tasks.shutdown().await;
         }
     }
@@ -221,7 +262,12 @@ fn remove_scratch(scratch: Option<PathBuf>) {
 }
 
 fn stop_requested(why: &str) -> Fact {
-    let event =
-        Event::StopRequested { reason: StopReason::Operator, detail: why.chars().take(500).collect() };
-    Fact { event, files: Vec::new() }
+    let event = Event::StopRequested {
+        reason: StopReason::Operator,
+        detail: why.chars().take(500).collect(),
+    };
+    Fact {
+        event,
+        files: Vec::new(),
+    }
 }

@@ -40,7 +40,12 @@ pub(crate) struct Done {
 impl Done {
     /// An outcome without files.
     pub(crate) const fn new(outcome: Outcome) -> Self {
-        Self { outcome, files: Vec::new(), spans: Vec::new(), scratch: None }
+        Self {
+            outcome,
+            files: Vec::new(),
+            spans: Vec::new(),
+            scratch: None,
+        }
     }
 
     /// Cut short through no fault of the candidate.
@@ -82,13 +87,18 @@ pub(crate) struct Limits {
 impl Limits {
     /// `wanted`, or what is left until the deadline if that is less.
     pub(crate) fn at_most(&self, wanted: Duration) -> Duration {
-        let left = self.deadline.map(|deadline| deadline.since_ms(self.now).max(0).unsigned_abs());
+        let left = self
+            .deadline
+            .map(|deadline| deadline.since_ms(self.now).max(0).unsigned_abs());
         left.map_or(wanted, |ms| wanted.min(Duration::from_millis(ms)))
     }
 
     /// Why an effect that was cancelled ended.
     pub(crate) fn cut(&self) -> Done {
-        Done::interrupted(InfraFault::BudgetCut, "cut at the phase's end or given up by the run")
+        Done::interrupted(
+            InfraFault::BudgetCut,
+            "cut at the phase's end or given up by the run",
+        )
     }
 }
 
@@ -117,12 +127,18 @@ pub(crate) enum EffectError {
 impl EffectError {
     /// Wraps another crate's error with its sources.
     pub(crate) fn failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
-        Self::Failed { what, cause: vec_daemon::chain(error).to_string() }
+        Self::Failed {
+            what,
+            cause: vec_daemon::chain(error).to_string(),
+        }
     }
 
     /// Wraps an I/O error with what was tried.
     pub(crate) fn io(what: &str, path: &std::path::Path, source: std::io::Error) -> Self {
-        Self::Io { what: format!("{what} {}", path.display()), source }
+        Self::Io {
+            what: format!("{what} {}", path.display()),
+            source,
+        }
     }
 }
 
@@ -182,7 +198,10 @@ where
 {
     Box::pin(async move {
         body.await.unwrap_or_else(|error| {
-            Done::interrupted(InfraFault::Interrupted, &vec_daemon::chain(&error).to_string())
+            Done::interrupted(
+                InfraFault::Interrupted,
+                &vec_daemon::chain(&error).to_string(),
+            )
         })
     })
 }

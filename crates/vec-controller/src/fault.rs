@@ -2,6 +2,10 @@
 //! it. The process kills itself with SIGKILL, so nothing is flushed or cleaned up.
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::Value;
 
 use vec_store::StoredEvent;
 
@@ -27,7 +31,9 @@ pub(crate) struct FaultError(String);
 impl Fault {
     /// Parses the launch spec's text.
     pub(crate) fn parse(text: Option<&str>) -> Result<Self, FaultError> {
-        let Some(text) = text else { return Ok(Self::None) };
+        let Some(text) = text else {
+            return Ok(Self::None);
+        };
         match text.split_once(':') {
             Some(("event", "each")) => Ok(Self::EachEvent),
             Some(("event", kind)) if !kind.is_empty() => Ok(Self::Event(kind.to_owned())),
@@ -57,7 +63,10 @@ pub(crate) struct FaultWatch {
 impl FaultWatch {
     /// Starts with the kinds that earlier starts stored already.
     pub(crate) fn new(fault: Fault, stored: &[StoredEvent]) -> Self {
-        Self { fault, seen: stored.iter().map(|event| event.kind.clone()).collect() }
+        Self {
+            fault,
+            seen: stored.iter().map(|event| event.kind.clone()).collect(),
+        }
     }
 
     /// Is this stored event the one after which to die?
@@ -71,6 +80,21 @@ impl FaultWatch {
     }
 }
 
+/// Notes the death beside the run directory (`<run>.faults.jsonl`; inside, everything is evidence)
+/// and ends this process as SIGKILL from outside would.
+pub(crate) fn die(run_dir: &Path, note: &Value) -> ! {
+    let path = run_dir.with_extension("faults.jsonl");
+    let written = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| writeln!(file, "{note}").and_then(|()| file.sync_all()));
+    if let Err(error) = written {
+        tracing::error!(path = %path.display(), %error, "the death could not be noted");
+    }
+    vec_daemon::kill_self()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,13 +102,19 @@ mod tests {
     #[test]
     fn texts_parse_or_are_refused() {
         assert_eq!(Fault::parse(None), Ok(Fault::None));
-        assert_eq!(Fault::parse(Some("event:draw")), Ok(Fault::Event("draw".to_owned())));
+        assert_eq!(
+            Fault::parse(Some("event:draw")),
+            Ok(Fault::Event("draw".to_owned()))
+        );
         assert_eq!(Fault::parse(Some("event:each")), Ok(Fault::EachEvent));
         for bad in ["", "draw", "store:nowhere", "event:"] {
             assert!(Fault::parse(Some(bad)).is_err(), "{bad}");
         }
         for step in vec_store::STEPS {
-            assert!(Fault::parse(Some(&format!("store:{step}"))).is_ok(), "{step}");
+            assert!(
+                Fault::parse(Some(&format!("store:{step}"))).is_ok(),
+                "{step}"
+            );
         }
     }
 

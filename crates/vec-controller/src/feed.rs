@@ -43,7 +43,16 @@ impl Feed {
     pub(crate) fn new() -> (Self, FeedReader) {
         let (sender, receiver) = watch::channel(Latest::default());
         let ring = Ring::default();
-        (Self { latest: sender, ring: Arc::clone(&ring) }, FeedReader { latest: receiver, ring })
+        (
+            Self {
+                latest: sender,
+                ring: Arc::clone(&ring),
+            },
+            FeedReader {
+                latest: receiver,
+                ring,
+            },
+        )
     }
 
     /// Adds stored events; they become visible with the next [`Feed::publish`].
@@ -75,7 +84,12 @@ impl FeedReader {
     pub(crate) fn after(&self, seq: u64) -> Option<Vec<StoredEvent>> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let first = ring.front().map_or(seq + 1, |event| event.seq);
-        (first <= seq + 1).then(|| ring.iter().filter(|event| event.seq > seq).cloned().collect())
+        (first <= seq + 1).then(|| {
+            ring.iter()
+                .filter(|event| event.seq > seq)
+                .cloned()
+                .collect()
+        })
     }
 }
 

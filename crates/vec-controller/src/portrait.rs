@@ -1,8 +1,8 @@
 //! Nodes as the roles see them: summaries, the parent with its program, texts of committed files.
 
+use serde_json::Value;
 use vec_roles::{NodeSummary, ParentInput, ProgramText};
 use vec_search::{MethodState, NodeView, RunState};
-use serde_json::Value;
 use vec_types::{ExecName, NodeId, Plan, ProgramSeed, ScoreReport, TreeId};
 
 use crate::context::Context;
@@ -18,7 +18,11 @@ const SEED_0: ExecName = ExecName::Seed(ProgramSeed(0));
 
 /// Every node as one line of the experiment table; analysis summaries of the parent's children
 /// and of the best nodes only.
-pub(crate) fn tree(state: &RunState, context: &Context, parent: Option<NodeId>) -> Vec<NodeSummary> {
+pub(crate) fn tree(
+    state: &RunState,
+    context: &Context,
+    parent: Option<NodeId>,
+) -> Vec<NodeSummary> {
     let best: Vec<NodeId> = state.ranked().into_iter().take(TOP_SHOWN).collect();
     state
         .nodes()
@@ -97,9 +101,16 @@ pub(crate) fn parent(state: &RunState, context: &Context, node: NodeId) -> Optio
         error_tail: fault_detail(&view),
         wall_ms: exec.map(|exec| exec.wall_ms.values().sum()),
         max_rss_kib: exec.and_then(|exec| exec.max_rss_kib),
-        refuted: state.refuted_under(view.id).into_iter().map(str::to_owned).collect(),
+        refuted: state
+            .refuted_under(view.id)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
     };
-    Some(Parent { input, commit: view.commit.map(|info| info.commit.clone()) })
+    Some(Parent {
+        input,
+        commit: view.commit.map(|info| info.commit.clone()),
+    })
 }
 
 impl Parent {
@@ -109,7 +120,10 @@ impl Parent {
     }
 
     /// Reads the program's text and returns the whole.
-    pub(crate) async fn with_program(mut self, context: &Context) -> Result<ParentInput, EffectError> {
+    pub(crate) async fn with_program(
+        mut self,
+        context: &Context,
+    ) -> Result<ParentInput, EffectError> {
         if let Some(commit) = &self.commit {
             self.input.program = program(context, commit.clone()).await?;
         }
@@ -125,8 +139,13 @@ pub(crate) async fn program(context: &Context, commit: TreeId) -> Result<Program
         .map_err(|error| EffectError::failed("read a program", &error))?;
     let text = |name: &str| {
         let file = files.iter().find(|(path, _)| path.as_str() == name);
-        let bytes = file.map(|(_, file)| file.bytes.as_slice()).unwrap_or_default();
-        String::from_utf8_lossy(bytes).chars().take(FILE_CHARS_MAX).collect()
+        let bytes = file
+            .map(|(_, file)| file.bytes.as_slice())
+            .unwrap_or_default();
+        String::from_utf8_lossy(bytes)
+            .chars()
+            .take(FILE_CHARS_MAX)
+            .collect()
     };
     Ok(ProgramText {
         run_py: text("run.py"),
@@ -140,7 +159,11 @@ pub(crate) async fn program(context: &Context, commit: TreeId) -> Result<Program
 
 /// The seed-0 report of a node.
 pub(crate) fn report(state: &RunState, node: NodeId) -> Option<ScoreReport> {
-    state.node(node)?.scores.get(&SEED_0).map(|report| (*report).clone())
+    state
+        .node(node)?
+        .scores
+        .get(&SEED_0)
+        .map(|report| (*report).clone())
 }
 
 /// What went wrong with a node that failed.

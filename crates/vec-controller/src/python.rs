@@ -14,7 +14,10 @@ pub(crate) fn argv0(context: &Context) -> String {
 
 /// No binds of the plan's own: [`resolved`] adds the locked ones as they are.
 pub(crate) fn binds(_: &Context) -> PythonBinds {
-    PythonBinds { env: None, prefix: None }
+    PythonBinds {
+        env: None,
+        prefix: None,
+    }
 }
 
 /// Adds the locked Python's binds to a plan and resolves its sources.
@@ -33,7 +36,10 @@ pub(crate) fn resolved(
 
 /// Adds one read-only bind.
 pub(crate) fn add_bind(plan: &mut SandboxPlan, source: &Path, dest: &Path) {
-    plan.ro_binds.push(RoBind { source: source.to_owned(), dest: dest.to_owned() });
+    plan.ro_binds.push(RoBind {
+        source: source.to_owned(),
+        dest: dest.to_owned(),
+    });
 }
 
 /// Gigabytes as bytes.

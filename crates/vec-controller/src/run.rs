@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde_json::json;
 use vec_clock::Clock;
 use vec_search::{Effect, Event, Outcome, RunState};
 use vec_store::{Batch, NewFile, Store, StoredEvent};
 use vec_types::{NodeId, UnixMs, canonical_json};
 
 use crate::error::ControllerError;
-use crate::fault::FaultWatch;
+use crate::fault::{FaultWatch, die};
 use crate::feed::{Feed, Latest};
 use crate::spans::{Span, Spans};
 
@@ -50,11 +51,22 @@ impl Run {
             let decoded = event.event().map_err(ControllerError::Store)?;
             state
                 .apply(event.at, &decoded)
-                .map_err(|source| ControllerError::Corrupt { seq: event.seq, source })?;
+                .map_err(|source| ControllerError::Corrupt {
+                    seq: event.seq,
+                    source,
+                })?;
         }
         feed.extend(stored);
         let last_at = stored.last().map_or(UnixMs(0), |event| event.at);
-        Ok(Self { state, store, clock, last_at, fault, feed, spans: Spans::default() })
+        Ok(Self {
+            state,
+            store,
+            clock,
+            last_at,
+            fault,
+            feed,
+            spans: Spans::default(),
+        })
     }
 
     /// The folded state.
@@ -104,10 +116,12 @@ impl Run {
             && self.is_due(&event)
         {
             used = true;
-            self.state.check(at, &event).map_err(|source| ControllerError::Decision {
-                kind: event.kind(),
-                source,
-            })?;
+            self.state
+                .check(at, &event)
+                .map_err(|source| ControllerError::Decision {
+                    kind: event.kind(),
+                    source,
+                })?;
             self.persist(at, files, vec![event]).await?;
         }
         loop {
@@ -118,7 +132,13 @@ impl Run {
             self.persist(at, Vec::new(), batch).await?;
         }
         if let Some(node) = node {
-            self.spans.add(node, Span { name: "persist.harness", length: began.elapsed() });
+            self.spans.add(
+                node,
+                Span {
+                    name: "persist.harness",
+                    length: began.elapsed(),
+                },
+            );
         }
         self.publish();
         Ok(used)
@@ -127,7 +147,11 @@ impl Run {
     /// Tells readers the state.
     pub(crate) fn publish(&self) {
         let seq = self.store.head().0;
-        self.feed.publish(Latest { seq, status_json: status_json(&self.state, self.now()), is_over: false });
+        self.feed.publish(Latest {
+            seq,
+            status_json: status_json(&self.state, self.now()),
+            is_over: false,
+        });
     }
 
     // Results of effects that the run gave up (a cut node, an abandoned promotion) are dropped.
@@ -144,19 +168,31 @@ impl Run {
         files: Vec<NewFile>,
         events: Vec<Event>,
     ) -> Result<(), ControllerError> {
-        let batch = Batch { at, files, events: events.clone() };
-        let stored = self.store.commit(batch).await.map_err(ControllerError::Store)?;
+        let batch = Batch {
+            at,
+            files,
+            events: events.clone(),
+        };
+        let stored = self
+            .store
+            .commit(batch)
+            .await
+            .map_err(ControllerError::Store)?;
         for event in &events {
             self.state
                 .apply(at, event)
-                .map_err(|source| ControllerError::Decision { kind: event.kind(), source })?;
+                .map_err(|source| ControllerError::Decision {
+                    kind: event.kind(),
+                    source,
+                })?;
             self.count(event);
         }
         self.feed.extend(&stored);
         for event in &stored {
             if self.fault.is_due(&event.kind) {
-                tracing::warn!(kind = event.kind, seq = event.seq, hash = %event.hash, "fault injection: killing this process");
-                vec_daemon::kill_self();
+                let hash = event.hash.to_string();
+                let note = json!({ "kind": event.kind, "seq": event.seq, "hash": hash });
+                die(self.store.layout().run_dir(), &note);
             }
         }
         Ok(())

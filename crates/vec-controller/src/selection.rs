@@ -20,12 +20,22 @@ pub(crate) fn markdown(
 ) -> String {
     let mut text = String::new();
     let is_baseline = state.baseline() == Some(node);
-    let what = if is_baseline { "the baseline" } else { "a candidate" };
+    let what = if is_baseline {
+        "the baseline"
+    } else {
+        "a candidate"
+    };
     let lines = [
         format!("# Selection of run {}", context.lock.run_id),
         String::new(),
-        format!("Board `{}`. The answer is node {node} ({what}).", context.lock.board),
-        format!("File `{}.csv`, sha256 `{DIGEST_MARK}`.", context.board().board.file_name()),
+        format!(
+            "Board `{}`. The answer is node {node} ({what}).",
+            context.lock.board
+        ),
+        format!(
+            "File `{}.csv`, sha256 `{DIGEST_MARK}`.",
+            context.board().board.file_name()
+        ),
         "Final data epoch: 0. External data: none. Literature: none.".to_owned(),
         format!("Checks: {}.", checks_word(context)),
         String::new(),
@@ -34,7 +44,10 @@ pub(crate) fn markdown(
         push(&mut text, &line);
     }
     if provisional {
-        push(&mut text, "Provisional: written before any candidate was looked at (FIN-03).");
+        push(
+            &mut text,
+            "Provisional: written before any candidate was looked at (FIN-03).",
+        );
         return text;
     }
     candidates(&mut text, state);
@@ -52,9 +65,18 @@ pub(crate) fn coverage(state: &RunState) -> Value {
             families.entry(family.to_string()).or_default();
         }
     }
-    for node in state.nodes().filter(|node| node.operator == Operator::Draft) {
-        let family = node.family.map_or_else(|| "other".to_owned(), ToString::to_string);
-        *families.entry(family).or_default().entry(node.status.as_str()).or_default() += 1;
+    for node in state
+        .nodes()
+        .filter(|node| node.operator == Operator::Draft)
+    {
+        let family = node
+            .family
+            .map_or_else(|| "other".to_owned(), ToString::to_string);
+        *families
+            .entry(family)
+            .or_default()
+            .entry(node.status.as_str())
+            .or_default() += 1;
     }
     json!({ "drafts": families, "harness_mechanism_active": "not_run" })
 }
@@ -76,7 +98,10 @@ fn score(value: Option<Score>) -> String {
 
 fn candidates(text: &mut String, state: &RunState) {
     push(text, "## Candidates\n");
-    push(text, "| node | operator | family | ranking score | seeds | status |");
+    push(
+        text,
+        "| node | operator | family | ranking score | seeds | status |",
+    );
     push(text, "|---|---|---|---|---|---|");
     let baseline = state.baseline();
     let skipped = state.skipped();
@@ -92,7 +117,9 @@ fn candidates(text: &mut String, state: &RunState) {
             .iter()
             .map(|(exec, report)| format!("{exec} {}", report.total))
             .collect();
-        let family = node.family.map_or_else(|| "-".to_owned(), ToString::to_string);
+        let family = node
+            .family
+            .map_or_else(|| "-".to_owned(), ToString::to_string);
         push(
             text,
             &format!(
@@ -104,14 +131,20 @@ fn candidates(text: &mut String, state: &RunState) {
             ),
         );
     }
-    let settled = state.nodes().filter(|node| node.status == NodeStatus::Scored).count();
+    let settled = state
+        .nodes()
+        .filter(|node| node.status == NodeStatus::Scored)
+        .count();
     push(text, &format!("\n{settled} scored nodes in this run.\n"));
 }
 
 fn guard(text: &mut String, verdict: Option<&GuardVerdict>) {
     push(text, "## Guard\n");
     let Some(verdict) = verdict else {
-        push(text, "No candidate reached the guard; the baseline stays.\n");
+        push(
+            text,
+            "No candidate reached the guard; the baseline stays.\n",
+        );
         return;
     };
     push(text, "| fresh seed | candidate | baseline | difference |");
@@ -151,8 +184,10 @@ fn guard(text: &mut String, verdict: Option<&GuardVerdict>) {
 
 // The score-leak budget (decisions.md, Evidence): how much of half A agents have seen.
 fn queries(text: &mut String, state: &RunState) {
-    let sessions: Vec<Option<u32>> =
-        state.nodes().filter_map(|node| Some(node.session?.queries_used)).collect();
+    let sessions: Vec<Option<u32>> = state
+        .nodes()
+        .filter_map(|node| Some(node.session?.queries_used))
+        .collect();
     let known: u32 = sessions.iter().flatten().sum();
     let unknown = sessions.iter().filter(|used| used.is_none()).count();
     push(text, "## Score-leak budget\n");

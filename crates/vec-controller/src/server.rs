@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -19,7 +20,7 @@ use crate::context::Context;
 use crate::control::ControlService;
 use crate::driver::Driver;
 use crate::error::ControllerError;
-use crate::fault::{Fault, FaultWatch};
+use crate::fault::{Fault, FaultWatch, die};
 use crate::feed::{Feed, FeedReader};
 use crate::run::{Fact, Run};
 use crate::spool::{remove, scratch};
@@ -34,9 +35,15 @@ const BALLAST: &str = "ballast";
 ///
 /// # Errors
 /// [`ControllerError`]; the launcher restarts the controller as resume.
-pub async fn serve(mut inherited: Inherited, stop: CancellationToken) -> Result<(), ControllerError> {
+pub async fn serve(
+    mut inherited: Inherited,
+    stop: CancellationToken,
+) -> Result<(), ControllerError> {
     let spec: ControllerSpec = inherited.spec().map_err(ControllerError::Inherit)?;
-    let listener = inherited.listener.try_clone().map_err(ControllerError::Listen)?;
+    let listener = inherited
+        .listener
+        .try_clone()
+        .map_err(ControllerError::Listen)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let fault = Fault::parse(spec.fault.as_deref())
         .map_err(|error| ControllerError::NotResumable(error.to_string()))?;
@@ -69,15 +76,15 @@ async fn open(
         Store::open(&spec.run_dir, at).await
     };
     let (mut store, recovery) = opened.map_err(ControllerError::Store)?;
-    if !recovery.orphans.is_empty() || !recovery.missing.is_empty() || recovery.torn_tail.is_some() {
+    if !recovery.orphans.is_empty() || !recovery.missing.is_empty() || recovery.torn_tail.is_some()
+    {
         tracing::warn!(?recovery, "the run directory was recovered");
     }
     if let Some(step) = fault.store_step() {
-        let wanted = step.to_owned();
+        let (wanted, run_dir) = (step.to_owned(), spec.run_dir.clone());
         store.set_fault_hook(Arc::new(move |step| {
             if step == wanted {
-                tracing::warn!(step, "fault injection: killing this process");
-                vec_daemon::kill_self();
+                die(&run_dir, &json!({ "step": step }));
             }
         }));
     }
@@ -97,8 +104,9 @@ async fn whole_run(
         // A crash between the Stop event and the close: only the closing is left.
         return closing::close(run, context).await;
     };
-    let (run, result) =
-        Driver::new(run, Arc::clone(context)).drive(first, stop, stop_requests).await;
+    let (run, result) = Driver::new(run, Arc::clone(context))
+        .drive(first, stop, stop_requests)
+        .await;
     match result {
         Ok(()) => closing::close(run, context).await,
         Err(error) if error.is_no_space() => stop_on_full_disk(spec, run, context, &error).await,
@@ -112,10 +120,18 @@ fn first_fact(
     stored: &[StoredEvent],
     context: &Context,
 ) -> Result<Option<Fact>, ControllerError> {
-    let fact = |event| Ok(Some(Fact { event, files: Vec::new() }));
+    let fact = |event| {
+        Ok(Some(Fact {
+            event,
+            files: Vec::new(),
+        }))
+    };
     if stored.is_empty() {
-        let policy = Box::new(vec_lock::policy(&context.lock));
-        return fact(Event::RunStart { run: spec.common.run.clone(), policy });
+        let policy = Box::new(vec_config::policy(&context.lock));
+        return fact(Event::RunStart {
+            run: spec.common.run.clone(),
+            policy,
+        });
     }
     if run.state().outcome().is_some() {
         if !spec.reopen {
@@ -125,7 +141,10 @@ fn first_fact(
             .resumable(run.now())
             .map_err(|refused| ControllerError::NotResumable(refused.to_string()))?;
     }
-    let resumes = stored.iter().filter(|event| event.kind == "run_resume").count();
+    let resumes = stored
+        .iter()
+        .filter(|event| event.kind == "run_resume")
+        .count();
     let start = u32::try_from(resumes + 1).unwrap_or(u32::MAX);
     fact(Event::RunResume { start })
 }
@@ -144,14 +163,22 @@ async fn stop_on_full_disk(
     remove_scratch(&context.layout)?;
     drop_ballast(&context.layout)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (mut store, _) =
-        Store::open(&spec.run_dir, clock.now()).await.map_err(ControllerError::Store)?;
+    let (mut store, _) = Store::open(&spec.run_dir, clock.now())
+        .await
+        .map_err(ControllerError::Store)?;
     let stored = store.events().await.map_err(ControllerError::Store)?;
     let watch = FaultWatch::new(Fault::None, &stored);
     let mut run = Run::fold(store, &stored, clock, watch, feed)?;
     if run.state().outcome().is_none() {
-        let event = Event::StopRequested { reason: StopReason::Infra, detail };
-        run.turn(Some(Fact { event, files: Vec::new() })).await?;
+        let event = Event::StopRequested {
+            reason: StopReason::Infra,
+            detail,
+        };
+        run.turn(Some(Fact {
+            event,
+            files: Vec::new(),
+        }))
+        .await?;
     }
     closing::close(run, context).await
 }
@@ -163,8 +190,10 @@ fn clean_spool(layout: &RunLayout) -> Result<(), ControllerError> {
     if ballast.exists() {
         return Ok(());
     }
-    std::fs::write(&ballast, vec![0; BALLAST_BYTES])
-        .map_err(|source| ControllerError::Read { path: ballast, source })
+    std::fs::write(&ballast, vec![0; BALLAST_BYTES]).map_err(|source| ControllerError::Read {
+        path: ballast,
+        source,
+    })
 }
 
 fn remove_scratch(layout: &RunLayout) -> Result<(), ControllerError> {

@@ -44,7 +44,13 @@ pub(crate) struct Overhead {
 impl Spans {
     /// A node was created.
     pub(crate) fn created(&mut self, node: NodeId) {
-        self.open.insert(node, NodeSpans { created: Instant::now(), by_name: BTreeMap::new() });
+        self.open.insert(
+            node,
+            NodeSpans {
+                created: Instant::now(),
+                by_name: BTreeMap::new(),
+            },
+        );
     }
 
     /// Adds time to a node in work; settled and unknown nodes are ignored.
@@ -56,7 +62,9 @@ impl Spans {
 
     /// A node is settled: its figures count from now on.
     pub(crate) fn settled(&mut self, node: NodeId) {
-        let Some(spans) = self.open.remove(&node) else { return };
+        let Some(spans) = self.open.remove(&node) else {
+            return;
+        };
         let wall = spans.created.elapsed().as_secs_f64();
         let named: f64 = spans.by_name.values().map(Duration::as_secs_f64).sum();
         let ours: f64 = spans
@@ -66,7 +74,11 @@ impl Spans {
             .map(|(_, length)| length.as_secs_f64())
             .sum();
         self.overheads_ms.push(ours * 1e3);
-        self.unaccounted.push(if wall > 0.0 { ((wall - named) / wall).max(0.0) } else { 0.0 });
+        self.unaccounted.push(if wall > 0.0 {
+            ((wall - named) / wall).max(0.0)
+        } else {
+            0.0
+        });
     }
 
     /// The figures so far.
@@ -94,9 +106,27 @@ mod tests {
         let mut spans = Spans::default();
         let node = NodeId(3);
         spans.created(node);
-        spans.add(node, Span { name: "execute.program", length: Duration::from_millis(500) });
-        spans.add(node, Span { name: "execute.harness", length: Duration::from_millis(20) });
-        spans.add(NodeId(9), Span { name: "execute.harness", length: Duration::from_secs(9) });
+        spans.add(
+            node,
+            Span {
+                name: "execute.program",
+                length: Duration::from_millis(500),
+            },
+        );
+        spans.add(
+            node,
+            Span {
+                name: "execute.harness",
+                length: Duration::from_millis(20),
+            },
+        );
+        spans.add(
+            NodeId(9),
+            Span {
+                name: "execute.harness",
+                length: Duration::from_secs(9),
+            },
+        );
         spans.settled(node);
         let overhead = spans.overhead();
         assert_eq!(overhead.nodes, 1);

@@ -54,11 +54,9 @@ impl Spool {
     ) -> Result<PathBuf, EffectError> {
         let path = self.root.join(name);
         let (programs, commit, dest) = (context.programs.clone(), commit.clone(), path.clone());
-        blocking("export a program", move || {
-            programs.export(&commit, &dest)
-        })
-        .await?
-        .map_err(|error| EffectError::failed("export a program", &error))?;
+        blocking("export a program", move || programs.export(&commit, &dest))
+            .await?
+            .map_err(|error| EffectError::failed("export a program", &error))?;
         Ok(path)
     }
 
@@ -81,5 +79,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, EffectError> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| EffectError::failed(what, &error))
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| EffectError::failed(what, &error))
 }

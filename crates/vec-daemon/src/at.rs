@@ -50,7 +50,10 @@ mod tests {
         let top = File::open(dir.path()).expect("open");
         let folder = directory_at(&top, "a").expect("a directory");
         let mut text = String::new();
-        file_at(&folder, "f").expect("a file").read_to_string(&mut text).expect("readable");
+        file_at(&folder, "f")
+            .expect("a file")
+            .read_to_string(&mut text)
+            .expect("readable");
         assert_eq!(text, "x");
         assert!(file_at(&folder, "link").is_err());
         assert!(directory_at(&top, "b").is_err());

@@ -6,13 +6,11 @@ use vec_config::{
     Admission, Anchor, AnchorKey, Board, BuildRecord, CandidateEnvironment, CodeSnapshot, Config,
     EvalSpec, ExecutionSpec, Hashes, LOCK_VERSION, Lock, PinnedInput, RulerSpec, SandboxRecord,
     ScorerFacts, ScoringRules, SelfTest, Supervisor, TruthFacts, TruthIsolation, ViewSpec,
-    effective_limits,
+    effective_limits, eval_hash, policy_of, scoring_fingerprint, search_hash,
 };
 use vec_types::{Digest, ProgramSeed, RulerId, RunId, UnixMs, ViewId, canonical_json};
 
 use crate::error::LockBuildError;
-use crate::hashes::{eval_hash, scoring_fingerprint, search_hash};
-use crate::policy;
 use crate::reasons::{LockFacts, reasons};
 use crate::views::ViewFacts;
 
@@ -142,7 +140,7 @@ pub fn lock_bytes(lock: &Lock) -> Result<Vec<u8>, LockBuildError> {
 }
 
 fn check(inputs: &LockInputs) -> Result<(), LockBuildError> {
-    let problems = policy::of(&inputs.config, &inputs.board).problems();
+    let problems = policy_of(&inputs.config, &inputs.board).problems();
     if !problems.is_empty() {
         return Err(LockBuildError::Policy(problems));
     }

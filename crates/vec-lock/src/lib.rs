@@ -8,10 +8,8 @@
 mod build;
 mod copy;
 mod error;
-mod hashes;
 mod machine;
 mod pins;
-mod policy;
 mod reasons;
 mod seeds;
 mod snapshot;
@@ -19,10 +17,8 @@ mod views;
 
 pub use build::{LockInputs, TruthInputs, build_lock, lock_bytes};
 pub use error::{LockBuildError, SnapshotError};
-pub use hashes::{eval_hash, scoring_fingerprint, search_hash};
 pub use machine::cpu_model;
 pub use pins::{Pin, pin_inputs};
-pub use policy::policy;
 pub use reasons::{LockFacts, reasons};
 pub use seeds::{SeedRecord, check_seeds};
 pub use snapshot::{SnapshotInputs, prompt_hashes, read_build_record, snapshot_code, verify_code};

@@ -8,10 +8,11 @@ use vec_config::{
     Anchor, Board, CandidateEnvironment, Config, IsolationLevel, Lock, LockError, PythonFacts,
     SandboxRecord, SelfTest, Supervisor, TruthIsolation, load_board, load_config,
 };
+use vec_config::{policy, search_hash};
 use vec_lock::{
     LockBuildError, LockInputs, Pin, SnapshotError, SnapshotInputs, TruthInputs, build_lock,
-    lock_bytes, pin_inputs, policy, prompt_hashes, read_build_record, search_hash, snapshot_code,
-    verify_code, view_facts,
+    lock_bytes, pin_inputs, prompt_hashes, read_build_record, snapshot_code, verify_code,
+    view_facts,
 };
 use vec_types::{Digest, ProgramSeed, UnixMs};
 

@@ -38,7 +38,10 @@ pub enum ConfineError {
 /// # Errors
 /// [`ConfineError`] naming the step that the kernel refused.
 pub fn confine(caps: Caps) -> Result<(), ConfineError> {
-    let Caps { address_space, cpu_s } = caps;
+    let Caps {
+        address_space,
+        cpu_s,
+    } = caps;
     // NOFILE 0 forbids new descriptors and leaves stdin, stdout and stderr usable.
     for (resource, soft, hard) in [
         (Resource::RLIMIT_CORE, 0, 0),

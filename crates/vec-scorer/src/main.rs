@@ -71,8 +71,7 @@ fn daemon() -> ExitCode {
 fn open() -> Result<(Inherited, Server), StartError> {
     let system = |what| move |source| StartError::System { what, source };
     // Truth is in this memory: no other process of the same user may read it.
-    vec_daemon::hide_memory()
-        .map_err(system("make this process unreadable to others"))?;
+    vec_daemon::hide_memory().map_err(system("make this process unreadable to others"))?;
     let mut inherited = Inherited::take().map_err(StartError::Inherit)?;
     let spec: ScorerSpec = inherited.spec().map_err(StartError::Inherit)?;
     let truth = inherited.truth.take().ok_or(StartError::NoTruth)?;

@@ -133,8 +133,7 @@ fn run() -> Result<(), PrebuildError> {
         .map_err(|error| PrebuildError::Request(error.to_string()))?;
     // Through /proc the inherited number becomes an owned descriptor without unsafe code.
     let handed_over = format!("/proc/self/fd/{}", fds::TRUTH);
-    let truth =
-        std::fs::File::open(handed_over.as_str()).map_err(PrebuildError::Directory)?;
+    let truth = std::fs::File::open(handed_over.as_str()).map_err(PrebuildError::Directory)?;
     let bytes_max = u64::MAX;
     let parser = Parser::of_this_program(bytes_max).map_err(PrebuildError::Start)?;
     let reply = prebuild(spec, &truth, parser)?;

@@ -38,11 +38,27 @@ pub(crate) fn decide(run: &Run, at: UnixMs) -> Vec<Event> {
     if run.outcome.is_some() {
         return Vec::new();
     }
+    let waits = run.policy.concurrency_nodes == 1 && !run.in_work.is_empty();
     RULES
         .iter()
         .map(|rule| rule(run, at))
-        .find(|batch| !batch.is_empty())
+        .find(|batch| !(batch.is_empty() || waits && opens_work(run.phase, batch)))
         .unwrap_or_default()
+}
+
+/// Bit-equal reruns are promised for one node at a time (architecture §3). Then promotions and
+/// reviews do not run beside it either, or the order of results would be the world's. Final
+/// selection runs one thing at a time by itself, but for reviews; its deadlines must not wait.
+fn opens_work(phase: Phase, batch: &[Event]) -> bool {
+    batch.iter().any(|event| match event {
+        Event::EffectStarted { effect } => {
+            phase != Phase::Final || matches!(effect, Effect::Review { .. })
+        }
+        Event::NodeCreated { .. } | Event::PromotionStart { .. } => phase != Phase::Final,
+        // A review of the search is over before final selection looks at it.
+        Event::FinalStart { .. } => true,
+        _ => false,
+    })
 }
 
 fn launch(run: &Run, _: UnixMs) -> Vec<Event> {

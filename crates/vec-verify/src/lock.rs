@@ -2,14 +2,15 @@
 //! lock's shape.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use vec_config::Lock;
-use vec_lock::{eval_hash, prompt_hashes, scoring_fingerprint, search_hash, view_facts};
+use serde::Deserialize;
+use vec_config::{Limits, Lock, eval_hash, scoring_fingerprint, search_hash};
 use vec_programs::tree_id_of_dir;
 use vec_search::Event;
 use vec_store::{RunLayout, StoreError, hash_file};
-use vec_types::{Digest, RelPath, canonical_json};
+use vec_types::{Digest, ManifestEntry, RelPath, canonical_json, manifest_hash};
 
 use crate::archive::Known;
 use crate::report::chain;
@@ -82,7 +83,7 @@ fn policy(lock: &Lock, events: &[Known], report: &mut VerifyReport) {
             |bytes| String::from_utf8_lossy(&bytes).into_owned(),
         )
     };
-    let (locked, started) = (text(&vec_lock::policy(lock)), text(policy));
+    let (locked, started) = (text(&vec_config::policy(lock)), text(policy));
     if locked != started {
         let expected = format!("the locked policy {locked}");
         report.find(Check::Lock, "event 1", expected, started);
@@ -123,18 +124,12 @@ fn code(lock: &Lock, layout: &RunLayout, report: &mut VerifyReport) {
 }
 
 fn prompts(lock: &Lock, layout: &RunLayout, report: &mut VerifyReport) {
-    if lock.hashes.prompts.is_empty() && !layout.code().join("prompts").exists() {
-        return;
-    }
-    let place = "code/prompts";
-    match prompt_hashes(&layout.code()) {
-        Ok(found) if found == lock.hashes.prompts => {}
-        Ok(found) => {
-            let text = |hashes: &BTreeMap<String, Digest>| format!("{hashes:?}");
-            let expected = text(&lock.hashes.prompts);
-            report.find(Check::Lock, place, expected, text(&found));
+    for (name, expected) in &lock.hashes.prompts {
+        let place = format!("code/prompts/{name}");
+        match place.parse::<RelPath>() {
+            Ok(path) => one(&layout.at(&path), &place, *expected, report),
+            Err(error) => report.find(Check::Lock, LOCK, "a relative path", error),
         }
-        Err(error) => report.find(Check::Lock, place, "the locked prompts", chain(&error)),
     }
 }
 
@@ -142,17 +137,55 @@ fn prompts(lock: &Lock, layout: &RunLayout, report: &mut VerifyReport) {
 fn views(lock: &Lock, layout: &RunLayout, report: &mut VerifyReport) {
     for (view, spec) in &lock.eval_spec.views {
         let place = format!("views/{view}");
-        match view_facts(&layout.view(view)) {
-            Ok(found) if found.content == spec.content && found.limits == spec.limits => {}
-            Ok(found) => {
+        let names = lock
+            .view_files
+            .get(view)
+            .into_iter()
+            .flat_map(BTreeMap::keys);
+        let found = content(&layout.view(view), names).and_then(|content| {
+            let limits = limits(&layout.view(view).join("manifest.json"))?;
+            Ok((content, limits))
+        });
+        match found {
+            Ok((content, limits)) if content == spec.content && limits == spec.limits => {}
+            Ok((content, limits)) => {
                 let text = |content, limits| format!("content {content} with limits {limits:?}");
                 let expected = text(spec.content, &spec.limits);
-                let found = text(found.content, &found.limits);
-                report.find(Check::Lock, place, expected, found);
+                report.find(Check::Lock, place, expected, text(content, &limits));
             }
-            Err(error) => report.find(Check::Lock, place, "the locked view", chain(&error)),
+            Err(error) => report.find(Check::Lock, place, "the locked view", error),
         }
     }
+}
+
+fn content<'a>(dir: &Path, names: impl Iterator<Item = &'a String>) -> Result<Digest, String> {
+    let mut entries = Vec::new();
+    for name in names {
+        let path = name
+            .parse::<RelPath>()
+            .map_err(|error| chain(&error))?
+            .under(dir);
+        let (size, sha256) = hash_file(&path).map_err(|error| chain(&error))?;
+        let meta = std::fs::metadata(&path).map_err(|error| chain(&error))?;
+        let mode = meta.permissions().mode() & 0o7777;
+        entries.push(ManifestEntry {
+            path: name.clone(),
+            mode,
+            sha256,
+            size,
+        });
+    }
+    Ok(manifest_hash(&entries))
+}
+
+fn limits(manifest: &Path) -> Result<Limits, String> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        limits: Limits,
+    }
+    let bytes = std::fs::read(manifest).map_err(|error| chain(&error))?;
+    let Manifest { limits } = serde_json::from_slice(&bytes).map_err(|error| chain(&error))?;
+    Ok(limits)
 }
 
 fn files(lock: &Lock, layout: &RunLayout, report: &mut VerifyReport) {

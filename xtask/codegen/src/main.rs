@@ -38,7 +38,11 @@ fn run(mode: Option<&str>) -> Result<()> {
 
 fn workspace_root() -> Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(here.ancestors().nth(2).context("workspace root")?.to_owned())
+    Ok(here
+        .ancestors()
+        .nth(2)
+        .context("workspace root")?
+        .to_owned())
 }
 
 fn generate(root: &Path, out: &Path) -> Result<()> {
@@ -74,15 +78,24 @@ fn replace(fresh: &Path, committed: &Path) -> Result<()> {
 
 fn compare(fresh: &Path, committed: &Path) -> Result<()> {
     let names = files(fresh)?;
-    ensure!(names == files(committed)?, "other files than committed: {names:?}");
+    ensure!(
+        names == files(committed)?,
+        "other files than committed: {names:?}"
+    );
     for name in names {
         let same = std::fs::read(fresh.join(&name))? == std::fs::read(committed.join(&name))?;
-        ensure!(same, "{name} differs from proto/; run `cargo xtask codegen`");
+        ensure!(
+            same,
+            "{name} differs from proto/; run `cargo xtask codegen`"
+        );
     }
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "a command line tool reports to its caller")]
+#[expect(
+    clippy::print_stderr,
+    reason = "a command line tool reports to its caller"
+)]
 fn report(text: &str) {
     eprintln!("{text}");
 }

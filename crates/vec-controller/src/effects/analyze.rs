@@ -87,23 +87,43 @@ pub(crate) async fn perform(
         stderr_tail: None,
         mechanism_active: CheckVerdict::NotRun,
     });
-    let call =
-        Call { role: Role::Analyst, node: input.node, attempt: 0, timeout: ANALYST_TIMEOUT };
-    let Some(answer) = ask(context, call, prompt, limits).await? else { return Ok(limits.cut()) };
-    let families: Vec<FamilyId> =
-        input.board.families.iter().map(|family| family.id.clone()).collect();
+    let call = Call {
+        role: Role::Analyst,
+        node: input.node,
+        attempt: 0,
+        timeout: ANALYST_TIMEOUT,
+    };
+    let Some(answer) = ask(context, call, prompt, limits).await? else {
+        return Ok(limits.cut());
+    };
+    let families: Vec<FamilyId> = input
+        .board
+        .families
+        .iter()
+        .map(|family| family.id.clone())
+        .collect();
     let mut files = answer.files;
-    let parsed = answer.text.and_then(|text| parse_analysis(&text, &families).ok());
+    let parsed = answer
+        .text
+        .and_then(|text| parse_analysis(&text, &families).ok());
     let outcome = match &parsed {
         Some(analysis) => {
             let bytes = vec_types::pretty_json(analysis)
                 .map_err(|error| EffectError::failed("write ANALYSIS.json", &error))?;
             files.push(NewFile::create(rel::analysis(input.node), bytes));
-            Outcome::Analyzed { written: true, family: analysis.family_id.clone() }
+            Outcome::Analyzed {
+                written: true,
+                family: analysis.family_id.clone(),
+            }
         }
-        None => Outcome::Analyzed { written: false, family: None },
+        None => Outcome::Analyzed {
+            written: false,
+            family: None,
+        },
     };
-    Ok(Done::new(outcome).with_files(files).with_span("analyze.model", answer.waited))
+    Ok(Done::new(outcome)
+        .with_files(files)
+        .with_span("analyze.model", answer.waited))
 }
 
 fn diff(before: &str, after: &str) -> String {
@@ -117,6 +137,8 @@ fn diff(before: &str, after: &str) -> String {
 
 fn last_message(context: &Context, node: NodeId) -> Option<String> {
     let directory = rel::trajectory(node, "engineer", 0).ok()?;
-    let path = context.layout.at(&rel::join(&directory, "events.jsonl").ok()?);
+    let path = context
+        .layout
+        .at(&rel::join(&directory, "events.jsonl").ok()?);
     AgentLog::parse(&std::fs::read(path).ok()?).last_message
 }

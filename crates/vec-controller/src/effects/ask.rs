@@ -1,7 +1,7 @@
 //! One call to a role's chain of models, with every attempt kept as trajectory (REC-01).
 
 use vec_config::Role;
-use vec_llm::{ChatRequest, ChainOutcome, Message, MessageRole, chat_chain};
+use vec_llm::{ChainOutcome, ChatRequest, Message, MessageRole, chat_chain};
 use vec_roles::Prompt;
 use vec_store::{NewFile, rel};
 use vec_types::NodeId;
@@ -67,7 +67,9 @@ pub(crate) async fn ask(
     };
     Ok(Some(Answer {
         text: outcome.reply().map(|reply| reply.text.clone()),
-        error: outcome.error().map(|error| vec_daemon::chain(error).to_string()),
+        error: outcome
+            .error()
+            .map(|error| vec_daemon::chain(error).to_string()),
         waited: outcome.attempts.iter().map(|attempt| attempt.wall).sum(),
         files: trajectory(call, outcome)?,
     }))
@@ -97,7 +99,10 @@ fn trajectory(call: Call, outcome: ChainOutcome) -> Result<Vec<NewFile>, EffectE
         }
         if let Err(error) = &attempt.result {
             let text = format!("{}: {}\n", attempt.model, vec_daemon::chain(error));
-            files.push(NewFile::create(rel::join(&directory, "error.txt").map_err(bad)?, text));
+            files.push(NewFile::create(
+                rel::join(&directory, "error.txt").map_err(bad)?,
+                text,
+            ));
         }
     }
     Ok(files)

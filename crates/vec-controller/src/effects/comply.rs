@@ -28,7 +28,10 @@ pub(crate) fn prepare(state: &RunState, node: NodeId) -> Result<Input, EffectErr
 pub(crate) fn perform(context: &Context, input: &Input) -> Result<Done, EffectError> {
     let checked = check_plan(&input.plan, &context.rules);
     let removed = u32::try_from(checked.removed.len()).unwrap_or(u32::MAX);
-    let done = Done::new(Outcome::Complied { removed, emptied: checked.emptied });
+    let done = Done::new(Outcome::Complied {
+        removed,
+        emptied: checked.emptied,
+    });
     if removed == 0 {
         return Ok(done);
     }

@@ -27,8 +27,12 @@ use crate::python;
 use crate::spool::{Spool, blocking};
 
 /// Caps on what a session may leave in `solution/`; programs.git has its own, lower ones.
-const SOLUTION_CAPS: collect::TreeCaps =
-    collect::TreeCaps { files: 2_000, depth: 16, file_bytes: 20 << 20, total_bytes: 64 << 20 };
+const SOLUTION_CAPS: collect::TreeCaps = collect::TreeCaps {
+    files: 2_000,
+    depth: 16,
+    file_bytes: 20 << 20,
+    total_bytes: 64 << 20,
+};
 /// Longest session where neither the configuration nor the phase bounds it.
 const SESSION_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Room for stdout lines on their way to the stall watch.
@@ -50,9 +54,13 @@ pub(crate) fn prepare(
     context: &Context,
     node: NodeId,
 ) -> Result<Input, EffectError> {
-    let failed = |cause: String| EffectError::Failed { what: "start a session", cause };
-    let view =
-        state.node(node).ok_or_else(|| failed(format!("node {node} does not exist")))?;
+    let failed = |cause: String| EffectError::Failed {
+        what: "start a session",
+        cause,
+    };
+    let view = state
+        .node(node)
+        .ok_or_else(|| failed(format!("node {node} does not exist")))?;
     let plan = portrait::plan(context, node)
         .ok_or_else(|| failed(format!("node {node} has no readable PLAN.json")))?;
     Ok(Input {
@@ -73,7 +81,10 @@ pub(crate) async fn perform(
     let began = Instant::now();
     let node = input.node;
     let spool = Spool::make(context, &format!("engineer-{node}")).await?;
-    let parent_commit = input.parent.as_ref().and_then(|parent| parent.commit().cloned());
+    let parent_commit = input
+        .parent
+        .as_ref()
+        .and_then(|parent| parent.commit().cloned());
     let plan_name = program_name(&input.plan.name);
     let desk = Desk::lay(context, input, &spool).await?;
     let quota = context.lock.config.scoring.client_quota;
@@ -93,7 +104,16 @@ pub(crate) async fn perform(
     let solution = collected(&spool, &desk).await?;
     let left = Left::of(&solution)?;
     let info = if left.is_committable() {
-        Some(commit(context, node, solution, parent_commit, format!("node {node}: {plan_name}")).await?)
+        Some(
+            commit(
+                context,
+                node,
+                solution,
+                parent_commit,
+                format!("node {node}: {plan_name}"),
+            )
+            .await?,
+        )
     } else {
         None
     };
@@ -125,7 +145,10 @@ impl Desk {
             Some(commit) => spool.checkout(context, commit, "box/solution").await?,
             None => spool.directory("box/solution")?,
         };
-        write(&solution.join("METHOD.md"), method_placeholder(&input.plan).as_bytes())?;
+        write(
+            &solution.join("METHOD.md"),
+            method_placeholder(&input.plan).as_bytes(),
+        )?;
         let parent = match input.parent {
             Some(parent) => Some(parent.with_program(context).await?),
             None => None,
@@ -156,7 +179,12 @@ impl Desk {
         Ok(Self { work, brief })
     }
 
-    fn plan(&self, context: &Context, client: &Client, time: Duration) -> Result<SandboxPlan, EffectError> {
+    fn plan(
+        &self,
+        context: &Context,
+        client: &Client,
+        time: Duration,
+    ) -> Result<SandboxPlan, EffectError> {
         let config = &context.lock.config;
         let bin = context.layout.code().join("bin");
         let view_limits = context.limits(&context.board().final_view);
@@ -166,14 +194,20 @@ impl Desk {
             views: context
                 .objective_views()
                 .into_iter()
-                .map(|id| ViewBind { source: context.layout.view(&id), id })
+                .map(|id| ViewBind {
+                    source: context.layout.view(&id),
+                    id,
+                })
                 .collect(),
             client_dir: client.dir().to_owned(),
             tool: bin.join("vec-tool"),
             tool_names: vec!["vec-score".to_owned(), "vec-check".to_owned()],
             agent: bin.join("vec-playbook"),
             python: python::binds(context),
-            argv: vec!["/opt/vec/agent/vec-playbook".to_owned(), "engineer".to_owned()],
+            argv: vec![
+                "/opt/vec/agent/vec-playbook".to_owned(),
+                "engineer".to_owned(),
+            ],
             env: context.lock.eval_spec.environment.variables.clone(),
             limits: SandboxLimits::of_memory(
                 python::memory_bytes(config.engineer.memory_gb),
@@ -200,7 +234,9 @@ async fn run_session(
     limits: &Limits,
 ) -> Result<(SandboxRun, EngineerEnd), EffectError> {
     let cap = context.lock.config.engineer.minutes;
-    let cap = cap.map_or(SESSION_MAX, |minutes| Duration::from_secs_f64(minutes * 60.0));
+    let cap = cap.map_or(SESSION_MAX, |minutes| {
+        Duration::from_secs_f64(minutes * 60.0)
+    });
     let plan = desk.plan(context, client, limits.at_most(cap))?;
     let control = RunControl::new();
     let (lines, mut activity) = mpsc::channel(LINE_QUEUE_LEN);
@@ -245,7 +281,10 @@ async fn run_session(
 fn provider_fault(run: &SandboxRun, end: EngineerEnd) -> Option<String> {
     let report = &run.report;
     if let Some(error) = &report.setup_error {
-        return Some(format!("sandbox set-up: {:?}: {}. {}", error.step, error.message, error.advice));
+        return Some(format!(
+            "sandbox set-up: {:?}: {}. {}",
+            error.step, error.message, error.advice
+        ));
     }
     if !report.tree_gone {
         return Some("processes of the session could not be ended".to_owned());
@@ -259,7 +298,10 @@ fn provider_fault(run: &SandboxRun, end: EngineerEnd) -> Option<String> {
     }
     let stderr = String::from_utf8_lossy(&run.stderr.bytes);
     let tail: String = stderr.chars().take(500).collect();
-    Some(format!("the agent ended with {:?}, finished: {}; {tail}", report.exit, log.finished))
+    Some(format!(
+        "the agent ended with {:?}, finished: {}; {tail}",
+        report.exit, log.finished
+    ))
 }
 
 async fn collected(spool: &Spool, desk: &Desk) -> Result<PathBuf, EffectError> {
@@ -313,7 +355,10 @@ fn trajectory(node: NodeId, run: &SandboxRun) -> Result<Vec<NewFile>, EffectErro
     let report = vec_types::pretty_json(&run.report)
         .map_err(|error| EffectError::failed("write the session's report", &error))?;
     let file = |name: &str, bytes: Vec<u8>| {
-        Ok(NewFile::create(rel::join(&directory, name).map_err(bad)?, bytes))
+        Ok(NewFile::create(
+            rel::join(&directory, name).map_err(bad)?,
+            bytes,
+        ))
     };
     Ok(vec![
         file("events.jsonl", run.stdout.bytes.clone())?,

@@ -42,7 +42,9 @@ pub(crate) fn prepare(
     node: NodeId,
     exec: ExecName,
 ) -> Result<Input, EffectError> {
-    let commit = state.node(node).and_then(|view| view.commit.map(|info| info.commit.clone()));
+    let commit = state
+        .node(node)
+        .and_then(|view| view.commit.map(|info| info.commit.clone()));
     let commit = commit.ok_or_else(|| EffectError::Failed {
         what: "execute",
         cause: format!("node {node} has no commit"),
@@ -51,7 +53,12 @@ pub(crate) fn prepare(
         ExecName::Final => vec![context.board().final_view.clone()],
         ExecName::Seed(_) | ExecName::Fresh(_) => context.objective_views(),
     };
-    Ok(Input { node, exec, commit, views })
+    Ok(Input {
+        node,
+        exec,
+        commit,
+        views,
+    })
 }
 
 /// Where an execution's prediction on a view lies in the run directory.
@@ -90,10 +97,21 @@ pub(crate) async fn perform(
     let mut max_rss_kib = None;
     let mut fault = None;
     for view in &input.views {
-        let at = ViewRun { context, input: &input, view, solution: &solution, results: &results };
-        let Some((run, ran)) = at.run(&spool, limits).await? else { return Ok(limits.cut()) };
+        let at = ViewRun {
+            context,
+            input: &input,
+            view,
+            solution: &solution,
+            results: &results,
+        };
+        let Some((run, ran)) = at.run(&spool, limits).await? else {
+            return Ok(limits.cut());
+        };
         program += Duration::from_millis(run.report.wall_ms);
-        wall_ms.insert(view.clone(), i64::try_from(run.report.wall_ms).unwrap_or(i64::MAX));
+        wall_ms.insert(
+            view.clone(),
+            i64::try_from(run.report.wall_ms).unwrap_or(i64::MAX),
+        );
         max_rss_kib = max_rss_kib.max(Some(run.report.max_rss_kib));
         match ran {
             Ran::Predicted(digest) => {
@@ -112,7 +130,12 @@ pub(crate) async fn perform(
     };
     let ours = began.elapsed().saturating_sub(program);
     let harness_ms = i64::try_from(ours.as_millis()).unwrap_or(i64::MAX);
-    let report = ExecReport { result, wall_ms, max_rss_kib, harness_ms };
+    let report = ExecReport {
+        result,
+        wall_ms,
+        max_rss_kib,
+        harness_ms,
+    };
     let files = files(context, &input, &results, &report)?;
     Ok(Done::new(Outcome::Executed { report })
         .with_files(files)
@@ -226,7 +249,10 @@ impl ViewRun<'_> {
     ) -> Result<Ran, EffectError> {
         let report = &run.report;
         if let Some(error) = &report.setup_error {
-            let detail = format!("sandbox set-up: {:?}: {}. {}", error.step, error.message, error.advice);
+            let detail = format!(
+                "sandbox set-up: {:?}: {}. {}",
+                error.step, error.message, error.advice
+            );
             return Ok(Ran::Infra(InfraFault::Interrupted, detail));
         }
         if !report.tree_gone {
@@ -252,7 +278,11 @@ impl ViewRun<'_> {
                 Ok(Ran::Infra(InfraFault::Interrupted, detail))
             }
             Err(error) => {
-                let detail = format!("{PREDICTION} on view {}: {}", self.view, vec_daemon::chain(&error));
+                let detail = format!(
+                    "{PREDICTION} on view {}: {}",
+                    self.view,
+                    vec_daemon::chain(&error)
+                );
                 Ok(Ran::Fault(CandidateFault::InvalidFormat, detail))
             }
         }
@@ -264,7 +294,10 @@ pub(crate) fn fault_of(run: &SandboxRun, limits: &ViewLimits) -> Option<(Candida
     let report = &run.report;
     let tail = tail(&String::from_utf8_lossy(&run.stderr.bytes));
     if run.output_killed {
-        return Some((CandidateFault::Crash, "printed more than the output limit".to_owned()));
+        return Some((
+            CandidateFault::Crash,
+            "printed more than the output limit".to_owned(),
+        ));
     }
     if report.timed_out {
         let detail = format!("ran longer than {} s", limits.time_limit_s);
@@ -275,14 +308,21 @@ pub(crate) fn fault_of(run: &SandboxRun, limits: &ViewLimits) -> Option<(Candida
     }
     // Without a memory controller the address-space limit is what a program meets first.
     if tail.contains("MemoryError") || report.killed_by_other() {
-        return Some((CandidateFault::Oom, format!("memory limit {} GB; {tail}", limits.memory_gb)));
+        return Some((
+            CandidateFault::Oom,
+            format!("memory limit {} GB; {tail}", limits.memory_gb),
+        ));
     }
     Some((CandidateFault::Crash, format!("{:?}; {tail}", report.exit)))
 }
 
 fn tail(text: &str) -> String {
     let skip = text.chars().count().saturating_sub(ERROR_TAIL_CHARS);
-    text.chars().skip(skip).collect::<String>().trim().to_owned()
+    text.chars()
+        .skip(skip)
+        .collect::<String>()
+        .trim()
+        .to_owned()
 }
 
 fn files(
@@ -291,8 +331,15 @@ fn files(
     results: &Path,
     report: &ExecReport,
 ) -> Result<Vec<NewFile>, EffectError> {
-    let bytes_max = input.views.iter().map(|view| u64::from(context.limits(view).output_max_mb) << 20).sum::<u64>();
-    let tree_limits = TreeLimits { files_max: FILES_MAX, bytes_max: bytes_max + (64 << 20) };
+    let bytes_max = input
+        .views
+        .iter()
+        .map(|view| u64::from(context.limits(view).output_max_mb) << 20)
+        .sum::<u64>();
+    let tree_limits = TreeLimits {
+        files_max: FILES_MAX,
+        bytes_max: bytes_max + (64 << 20),
+    };
     let directory = rel::exec_dir(input.node, input.exec);
     let mut files = NewFile::tree(&directory, results, tree_limits)
         .map_err(|error| EffectError::failed("collect the execution's files", &error))?;

@@ -12,9 +12,16 @@ pub(crate) async fn perform(
     node: NodeId,
     program: &SeedProgramId,
 ) -> Result<Done, EffectError> {
-    let directory =
-        context.lock.code_snapshot.seeds.under(&context.layout.code()).join(program.as_str());
-    let message = format!("node {node}: seed program {}", program_name(program.as_str()));
+    let directory = context
+        .lock
+        .code_snapshot
+        .seeds
+        .under(&context.layout.code())
+        .join(program.as_str());
+    let message = format!(
+        "node {node}: seed program {}",
+        program_name(program.as_str())
+    );
     let info: CommitInfo = commit(context, node, directory, None, message).await?;
     Ok(Done::new(Outcome::Imported { commit: info }))
 }

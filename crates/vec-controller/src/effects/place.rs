@@ -37,13 +37,23 @@ pub(crate) fn prepare(
 }
 
 pub(crate) async fn perform(context: &Context, input: Input) -> Result<Done, EffectError> {
-    let Input { node, provisional, selection, coverage } = input;
+    let Input {
+        node,
+        provisional,
+        selection,
+        coverage,
+    } = input;
     let view = &context.board().final_view;
     let path = prediction_file(context, node, ExecName::Final, view)?;
-    let bytes =
-        tokio::fs::read(&path).await.map_err(|error| EffectError::io("read", &path, error))?;
+    let bytes = tokio::fs::read(&path)
+        .await
+        .map_err(|error| EffectError::io("read", &path, error))?;
     if let Some(problem) = check_format(context, node, view, &bytes).await? {
-        tracing::error!(node = node.0, problem, "the final prediction fails the format check");
+        tracing::error!(
+            node = node.0,
+            problem,
+            "the final prediction fails the format check"
+        );
         return Ok(Done::new(Outcome::Placed { sha256: None }));
     }
     let sha256 = Digest::of(&bytes);
@@ -58,5 +68,8 @@ pub(crate) async fn perform(context: &Context, input: Input) -> Result<Done, Eff
         let path = rel::final_file("DRAFT_COVERAGE.json").map_err(bad)?;
         files.push(NewFile::replace(path, coverage));
     }
-    Ok(Done::new(Outcome::Placed { sha256: Some(sha256) }).with_files(files))
+    Ok(Done::new(Outcome::Placed {
+        sha256: Some(sha256),
+    })
+    .with_files(files))
 }

@@ -44,7 +44,11 @@ pub(crate) fn prepare(
         node,
         operator: view.operator,
         family: view.family.cloned(),
-        families: board.families.iter().map(|family| family.id.clone()).collect(),
+        families: board
+            .families
+            .iter()
+            .map(|family| family.id.clone())
+            .collect(),
         board,
         parent: portrait::parent(state, context, node),
         tree: portrait::tree(state, context, view.parent),
@@ -75,8 +79,12 @@ pub(crate) async fn perform(
             tree: &input.tree,
             feedback: feedback.take(),
         });
-        let call =
-            Call { role: Role::Researcher, node: input.node, attempt, timeout: RESEARCHER_TIMEOUT };
+        let call = Call {
+            role: Role::Researcher,
+            node: input.node,
+            attempt,
+            timeout: RESEARCHER_TIMEOUT,
+        };
         let Some(answer) = ask(context, call, prompt, limits).await? else {
             return Ok(limits.cut());
         };
@@ -84,7 +92,10 @@ pub(crate) async fn perform(
         waited += answer.waited;
         let Some(text) = answer.text else {
             let why = answer.error.unwrap_or_default();
-            let done = Done::interrupted(InfraFault::Interrupted, &format!("no model answered: {why}"));
+            let done = Done::interrupted(
+                InfraFault::Interrupted,
+                &format!("no model answered: {why}"),
+            );
             return Ok(done.with_files(files).with_span("plan.model", waited));
         };
         match parse_plan(&text, &input.families) {
@@ -92,7 +103,10 @@ pub(crate) async fn perform(
                 let bytes = vec_types::pretty_json(&plan)
                     .map_err(|error| EffectError::failed("write PLAN.json", &error))?;
                 files.push(NewFile::create(rel::plan(input.node), bytes));
-                let result = PlanResult::Valid { plan, attempts: attempt + 1 };
+                let result = PlanResult::Valid {
+                    plan,
+                    attempts: attempt + 1,
+                };
                 return Ok(Done::new(Outcome::Planned { result })
                     .with_files(files)
                     .with_span("plan.model", waited));
@@ -100,6 +114,10 @@ pub(crate) async fn perform(
             Err(error) => feedback = Some(error.to_string()),
         }
     }
-    let result = PlanResult::Invalid { error: feedback.unwrap_or_default() };
-    Ok(Done::new(Outcome::Planned { result }).with_files(files).with_span("plan.model", waited))
+    let result = PlanResult::Invalid {
+        error: feedback.unwrap_or_default(),
+    };
+    Ok(Done::new(Outcome::Planned { result })
+        .with_files(files)
+        .with_span("plan.model", waited))
 }

@@ -71,7 +71,9 @@ pub(crate) async fn perform(
         attempt: input.attempt,
         timeout: REVIEWER_TIMEOUT,
     };
-    let Some(answer) = ask(context, call, prompt, limits).await? else { return Ok(limits.cut()) };
+    let Some(answer) = ask(context, call, prompt, limits).await? else {
+        return Ok(limits.cut());
+    };
     let mut files = answer.files;
     let verdict = match answer.text.as_deref().map(parse_review) {
         Some(Ok(review)) => {
@@ -103,7 +105,9 @@ pub(crate) async fn perform(
 fn removed(context: &Context, node: NodeId) -> Vec<String> {
     let read = || {
         let directory = rel::trajectory(node, "compliance", 0).ok()?;
-        let path = context.layout.at(&rel::join(&directory, "removed.json").ok()?);
+        let path = context
+            .layout
+            .at(&rel::join(&directory, "removed.json").ok()?);
         let list: Vec<Value> = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
         let sentence = |removed: &Value| Some(removed.get("sentence")?.as_str()?.to_owned());
         Some(list.iter().filter_map(sentence).collect())

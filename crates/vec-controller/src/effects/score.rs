@@ -23,7 +23,10 @@ pub(crate) struct Input {
     exec: ExecName,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "every effect's prepare has one shape")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every effect's prepare has one shape"
+)]
 pub(crate) fn prepare(_: &RunState, node: NodeId, exec: ExecName) -> Result<Input, EffectError> {
     Ok(Input { node, exec })
 }
@@ -83,7 +86,11 @@ async fn messages(context: &Context, input: &Input) -> Result<Vec<pb::ScoreReque
         node,
         exec,
         scoring_seed: ScoringSeed(seed.0),
-        rows: if matches!(exec, ExecName::Fresh(_)) { RowSet::Guard } else { RowSet::Search },
+        rows: if matches!(exec, ExecName::Fresh(_)) {
+            RowSet::Guard
+        } else {
+            RowSet::Search
+        },
     };
     let mut messages = vec![pb::ScoreRequest {
         item: Some(pb::score_request::Item::Header(header.into())),
@@ -94,7 +101,9 @@ async fn messages(context: &Context, input: &Input) -> Result<Vec<pb::ScoreReque
             .await
             .map_err(|error| EffectError::io("read", &path, error))?;
         messages.extend(vec_proto::pieces(&view, &bytes).into_iter().map(|upload| {
-            pb::ScoreRequest { item: Some(pb::score_request::Item::Upload(upload)) }
+            pb::ScoreRequest {
+                item: Some(pb::score_request::Item::Upload(upload)),
+            }
         }));
     }
     Ok(messages)

@@ -130,6 +130,11 @@ fn check_limits(state: &RunState, nodes: &[NodeView<'_>]) {
 fn check_wanted(state: &RunState) {
     let wanted = state.wanted();
     assert!(wanted.is_sorted(), "{wanted:?}");
+    // One node at a time: one thing at a time, so that the order of results is ours.
+    let alone = state
+        .policy()
+        .is_some_and(|policy| policy.concurrency_nodes == 1);
+    assert!(!alone || wanted.len() <= 1, "{wanted:?}");
     let ids: BTreeSet<String> = wanted.iter().map(|e| e.id().to_string()).collect();
     assert_eq!(ids.len(), wanted.len(), "{wanted:?}");
     for effect in &wanted {

@@ -286,7 +286,7 @@ impl Made {
 }
 
 pub(crate) fn policy(lock: &Lock) -> Policy {
-    vec_lock::policy(lock)
+    vec_config::policy(lock)
 }
 
 fn prediction(node: NodeId, exec: ExecName) -> String {

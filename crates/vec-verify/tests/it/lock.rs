@@ -8,7 +8,8 @@ use vec_config::{
     SandboxRecord, ScorerFacts, ScoringRules, SelfTest, Supervisor, TruthFacts, TruthIsolation,
     ViewSpec,
 };
-use vec_lock::{eval_hash, prompt_hashes, scoring_fingerprint, search_hash, view_facts};
+use vec_config::{eval_hash, scoring_fingerprint, search_hash};
+use vec_lock::{prompt_hashes, view_facts};
 use vec_programs::tree_id_of_dir;
 use vec_store::{RunLayout, hash_file};
 use vec_types::{Digest, ProgramSeed, TreeId, UnixMs, ViewId};

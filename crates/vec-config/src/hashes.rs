@@ -1,8 +1,9 @@
 //! The three hashes of an evaluation spec (EVS, O-EVS-2).
 
 use serde_json::json;
-use vec_config::{AnchorKey, EvalSpec};
 use vec_types::{CanonicalError, Digest, ProgramSeed, canonical_json};
+
+use crate::{AnchorKey, EvalSpec};
 
 /// sha256 over the whole spec: describes the run itself.
 ///

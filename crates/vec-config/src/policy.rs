@@ -1,18 +1,19 @@
 //! Lock → the rules that `vec-search` decides by. Total: every lock that parses has a policy, and
 //! `run_start` holds exactly this one.
 
-use vec_config::{Lock, RulerRole};
 use vec_search::{Budget, Guard, Policy, SeedProgram, Select};
 
-use vec_config::{Board, Config};
+use crate::{Board, Config, Lock, RulerRole};
 
 /// The policy of a locked run.
 #[must_use]
 pub fn policy(lock: &Lock) -> Policy {
-    of(&lock.config, &lock.board_definition)
+    policy_of(&lock.config, &lock.board_definition)
 }
 
-pub(crate) fn of(config: &Config, board: &Board) -> Policy {
+/// The policy of a configuration on a board.
+#[must_use]
+pub fn policy_of(config: &Config, board: &Board) -> Policy {
     let seconds = |s: u32| i64::from(s) * 1_000;
     let objective = board.objective();
     Policy {
