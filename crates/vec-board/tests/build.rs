@@ -45,7 +45,8 @@ fn the_shipped_board_is_built_as_documented() {
     assert_eq!((rows.train, rows.test, rows.half_a), (265, 177, 88));
     assert_eq!(rows.half_b_search + rows.half_b_guard, 89);
     assert!(
-        rows.half_b_guard.abs_diff(rows.half_b_search) < 25,
+        // 70 % of half B are guard rows, by hash and so only roughly.
+        (50..76).contains(&rows.half_b_guard),
         "{rows:?}"
     );
 
