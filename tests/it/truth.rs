@@ -130,30 +130,31 @@ fn only_the_scorer_opens_truth() {
         return skip("strace is not installed; file opens were not traced");
     }
     // vecctl starts the launcher, the launcher everything else.
-    let vecctl = stack.vecctl(["launch", "--watch"]);
-    let output = Command::new("strace")
+    let mut vecctl = stack.vecctl(["preflight", "--json"]);
+    vecctl.arg(stack.config("runs/diabetes_demo.yaml"));
+    let mut strace = Command::new("strace")
+        .args(["-ff", "-qq", "-s", "256", "-o"])
+        .arg(traces.join("t"))
         .args([
-            "-ff",
-            "-qq",
-            "-s",
-            "256",
             "-e",
             "trace=openat,openat2,open,chdir,execve,name_to_handle_at",
-            "-o",
         ])
-        .arg(traces.join("t"))
         .arg(vecctl.get_program())
         .args(vecctl.get_args())
-        .arg(stack.config("runs/diabetes_demo.yaml"))
-        .args(["--set", "budget.max_nodes=2"])
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::piped())
+        .spawn()
         .expect("strace");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    // Its first byte: the launcher answered. strace itself stays with the launcher.
+    let mut first = [0];
+    let mut stdout = strace.stdout.take().expect("piped");
+    stdout.read_exact(&mut first).expect("an answer");
+    let run = stack
+        .launch("diabetes_demo", &["budget.max_nodes=2"])
+        .closed();
+    run.expect_verified();
+    strace.kill().expect("strace runs");
+    strace.wait().expect("ended");
     let (mut scorer_opens, mut traced) = (0, 0);
     for entry in std::fs::read_dir(&traces).expect("traces") {
         let text = String::from_utf8_lossy(
