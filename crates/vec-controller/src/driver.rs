@@ -203,7 +203,7 @@ impl Driver {
         self.run.add_spans(
             node,
             &[Span {
-                name: "effect.harness",
+                name: harness_span(&work.effect),
                 length: rest,
             }],
         );
@@ -259,6 +259,21 @@ fn remove_scratch(scratch: Option<PathBuf>) {
             tracing::debug!(path = %path.display(), %error, "scratch was not removed");
         }
     }));
+}
+
+/// Name of what an effect takes beside the work that was asked for.
+const fn harness_span(effect: &Effect) -> &'static str {
+    match effect {
+        Effect::ImportSeed { .. } => "import_seed.harness",
+        Effect::Plan { .. } => "plan.harness",
+        Effect::Comply { .. } => "comply.harness",
+        Effect::Engineer { .. } => "engineer.harness",
+        Effect::Execute { .. } => "execute.harness",
+        Effect::Score { .. } => "score.harness",
+        Effect::Analyze { .. } => "analyze.harness",
+        Effect::Review { .. } => "review.harness",
+        Effect::Place { .. } => "place.harness",
+    }
 }
 
 fn stop_requested(why: &str) -> Fact {

@@ -28,6 +28,7 @@ pub(crate) struct Spans {
     open: BTreeMap<NodeId, NodeSpans>,
     overheads_ms: Vec<f64>,
     unaccounted: Vec<f64>,
+    totals: BTreeMap<&'static str, Duration>,
 }
 
 /// Figures for run_meta.json.
@@ -39,6 +40,8 @@ pub(crate) struct Overhead {
     pub(crate) median_ms: Option<f64>,
     /// Median share of a node's wall time that no span covers, in 0..=1.
     pub(crate) unaccounted_share: Option<f64>,
+    /// Mean of every named span per measured node in milliseconds.
+    pub(crate) mean_ms: BTreeMap<&'static str, f64>,
 }
 
 impl Spans {
@@ -73,6 +76,9 @@ impl Spans {
             .filter(|(name, _)| name.ends_with(".harness"))
             .map(|(_, length)| length.as_secs_f64())
             .sum();
+        for (name, length) in &spans.by_name {
+            *self.totals.entry(name).or_default() += *length;
+        }
         self.overheads_ms.push(ours * 1e3);
         self.unaccounted.push(if wall > 0.0 {
             ((wall - named) / wall).max(0.0)
@@ -87,7 +93,22 @@ impl Spans {
             nodes: self.overheads_ms.len(),
             median_ms: median(&self.overheads_ms),
             unaccounted_share: median(&self.unaccounted),
+            mean_ms: self
+                .totals
+                .iter()
+                .map(|(name, total)| (*name, self.per_node_ms(*total)))
+                .collect(),
         }
+    }
+}
+
+impl Spans {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a run has fewer than 2^52 nodes"
+    )]
+    fn per_node_ms(&self, total: Duration) -> f64 {
+        total.as_secs_f64() * 1e3 / self.overheads_ms.len().max(1) as f64
     }
 }
 
