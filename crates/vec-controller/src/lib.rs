@@ -1,7 +1,7 @@
 //! The search: one loop, one owner of the run's state.
 //!
 //! Invariants: nothing here decides; `vec-search` does. State changes only by a persisted event
-//! ([`run`]). One task owns state and store; effects are tasks that get owned inputs and return
+//! (module `run`). One task owns state and store; effects are tasks that get owned inputs and return
 //! one outcome; the control service reads the feed.
 //!
 //! ```text

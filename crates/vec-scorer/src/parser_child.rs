@@ -1,5 +1,5 @@
 //! `vec-scorer parse <bytes_max> <rows_max>`: the untrusted side. Confines itself, reads one
-//! prediction from stdin, writes the flat matrix to stdout (exit 0) or a [`FormatProblem`] as
+//! prediction from stdin, writes the flat matrix to stdout (exit 0) or a `FormatProblem` as
 //! JSON to stderr (exit 65). Holds no truth, no journal, no socket.
 
 use std::ffi::OsString;

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 /// Options of every verb.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Runtime directory [default: $XDG_RUNTIME_DIR/vec, /run/vec as root, /tmp/vec-<uid>]
+    /// Runtime directory [default: $XDG_RUNTIME_DIR/vec, /run/vec as root, /tmp/vec-UID]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) runtime_dir: Option<PathBuf>,
     /// Views, truth and environments [default: $XDG_DATA_HOME/vec or ~/.local/share/vec]

@@ -17,7 +17,7 @@ pub mod score_request {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ScoreHeader {
-    /// execution id: <run8>-<node>-<exec>
+    /// execution id: `<run8>-<node>-<exec>`
     #[prost(string, tag = "1")]
     pub request_id: ::prost::alloc::string::String,
     #[prost(uint32, tag = "2")]
