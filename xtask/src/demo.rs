@@ -41,6 +41,15 @@ impl DemoArguments {
             out: None,
         }
     }
+
+    /// The smallest run that has a file of every kind.
+    pub(crate) fn small(out: PathBuf) -> Self {
+        Self {
+            nodes: Some(2),
+            out: Some(out),
+            ..Self::short()
+        }
+    }
 }
 
 /// A `vecctl` of a prefix with its directories.

@@ -26,8 +26,9 @@ pub(crate) fn tamper(arguments: &TamperArguments) -> Result<()> {
     let source = match &arguments.run_dir {
         Some(directory) => directory.clone(),
         None => {
-            demo(&DemoArguments::short())?;
-            let runs = target_dir().join("demo/runs");
+            let demo_out = target_dir().join("tamper-demo");
+            demo(&DemoArguments::small(demo_out.clone()))?;
+            let runs = demo_out.join("runs");
             runs.join(newest_run(&runs)?)
         }
     };
