@@ -61,8 +61,8 @@ impl Done {
     }
 
     /// The same with a scratch directory to remove.
-    pub(crate) fn with_scratch(mut self, spool: &Spool) -> Self {
-        self.scratch = Some(spool.path().to_owned());
+    pub(crate) fn with_scratch(mut self, spool: Spool) -> Self {
+        self.scratch = Some(spool.into_path());
         self
     }
 

@@ -64,6 +64,23 @@ impl Spool {
     pub(crate) fn path(&self) -> &Path {
         &self.root
     }
+
+    /// Leaves the directory to whoever stores the files in it.
+    pub(crate) fn into_path(mut self) -> PathBuf {
+        std::mem::take(&mut self.root)
+    }
+}
+
+// An effect that was cut or failed leaves nothing behind.
+impl Drop for Spool {
+    fn drop(&mut self) {
+        if self.root.as_os_str().is_empty() {
+            return;
+        }
+        if let Err(error) = remove(&self.root) {
+            tracing::warn!(path = %self.root.display(), %error, "scratch was not removed");
+        }
+    }
 }
 
 /// Removes a tree that may be gone already.

@@ -98,7 +98,7 @@ pub(crate) async fn perform(
     if let Some(fault) = provider_fault(&run, end) {
         return Ok(Done::interrupted(InfraFault::Interrupted, &fault)
             .with_files(files)
-            .with_scratch(&spool)
+            .with_scratch(spool)
             .with_span("engineer.session", wall));
     }
     let solution = collected(&spool, &desk).await?;
@@ -127,7 +127,7 @@ pub(crate) async fn perform(
     };
     Ok(Done::new(Outcome::Engineered { session: report })
         .with_files(files)
-        .with_scratch(&spool)
+        .with_scratch(spool)
         .with_span("engineer.session", wall))
 }
 

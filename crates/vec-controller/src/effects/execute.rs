@@ -139,7 +139,7 @@ pub(crate) async fn perform(
     let files = files(context, &input, &results, &report)?;
     Ok(Done::new(Outcome::Executed { report })
         .with_files(files)
-        .with_scratch(&spool)
+        .with_scratch(spool)
         .with_span("execute.program", program))
 }
 
