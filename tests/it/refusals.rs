@@ -150,29 +150,81 @@ fn a_socket_path_that_is_too_long_is_named() {
     expect_no_run(&stack);
 }
 
+/// A small file system of its own for runs; unmounted when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(path: &Path, size: &str) -> Option<Self> {
+        let options = format!("size={size}");
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(path)
+            .status();
+        status
+            .is_ok_and(|status| status.success())
+            .then(|| Self(path.to_owned()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(&self.0).status());
+    }
+}
+
 #[test]
-fn no_space_left_is_an_infra_stop_or_a_refusal() {
+fn a_launch_without_room_is_refused() {
     if !is_root() {
         return skip("mounting a small tmpfs needs root");
     }
     let stack = Stack::with_diabetes();
-    let small = stack.home().join("runs");
-    let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=120m", "tmpfs"])
-        .arg(&small)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
+    let Some(disk) = SmallDisk::mount(&stack.root(), "60m") else {
         return skip("this machine does not let root mount a tmpfs");
-    }
+    };
     let path = stack.config("runs/diabetes_demo.yaml");
     let said = launch(&stack, &path, &[]);
-    let unmount = || {
-        drop(Command::new("umount").arg("-l").arg(&small).status());
-    };
     let text = format!("{}{}", said.stdout, said.stderr);
-    unmount();
-    assert!(!said.ok && text.to_lowercase().contains("space"), "{text}");
+    assert!(!said.ok && text.to_lowercase().contains("disk"), "{text}");
     assert!(!text.contains("panicked"), "{text}");
+    expect_no_run(&stack);
+    drop(disk);
+}
+
+/// The disk fills up in mid-run: the run stops with `infra`, closed, and everything verifies; it
+/// is never decided by what failed for want of room.
+#[test]
+fn a_disk_that_fills_up_stops_the_run_and_decides_nothing() {
+    if !is_root() {
+        return skip("mounting a small tmpfs needs root");
+    }
+    let stack = Stack::with_diabetes();
+    let Some(disk) = SmallDisk::mount(&stack.root(), "600m") else {
+        return skip("this machine does not let root mount a tmpfs");
+    };
+    let run = stack.launch("diabetes_demo", &["budget.max_nodes=8"]);
+    run.wait_for("engineer_start");
+    let filler = stack.root().join("filler");
+    let filled = Command::new("dd")
+        .args(["if=/dev/zero", "bs=64k"])
+        .arg(format!("of={}", filler.display()))
+        .stderr(std::process::Stdio::null())
+        .status();
+    assert!(
+        filled.is_ok_and(|status| !status.success()),
+        "the disk should fill up"
+    );
+    let id = run.id().to_owned();
+    let closed = run.closed();
+    let manifest = closed.json("stop_manifest.json");
+    assert_eq!(manifest["stop_reason"], "infra", "{manifest}");
+    assert!(manifest["winner"].is_null(), "{manifest}");
+    std::fs::remove_file(&filler).expect("removable");
+    closed.expect_verified();
+    stack.say(["resume", &id]).expect_ok();
+    let resumed = vec_tests::WatchedRun::watch(&stack, id).closed();
+    resumed.expect_verified();
+    assert_eq!(resumed.json("stop_manifest.json")["stop_reason"], "budget");
+    drop(disk);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use vec_search::{Effect, EffectId, Event, Outcome};
 use vec_types::{InfraFault, StopReason, UnixMs};
 
 use crate::context::Context;
+use crate::disk;
 use crate::effects::{self, Done};
 use crate::error::ControllerError;
 use crate::run::{Fact, Run, ended};
@@ -99,6 +100,13 @@ impl Driver {
                 Some(why) = stop_requests.recv() => Wake::Stop(why),
                 () = tokio::time::sleep(wait) => Wake::Tick,
             };
+            if let Wake::Finished(joined) = &wake
+                && let Ok((_, done)) = joined.as_ref()
+                && done.failed()
+                && !disk::has_room(&self.context.layout)
+            {
+                return Err(ControllerError::NoSpace(done.detail()));
+            }
             let (fact, scratch) = match wake {
                 Wake::Finished(joined) => match self.finished(*joined) {
                     Some((fact, scratch)) => (Some(fact), scratch),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use vec_search::{Effect, Outcome, RunState};
+use vec_search::{Effect, ExecResult, Outcome, ReviewVerdict, RunState};
 use vec_store::NewFile;
 use vec_types::{InfraFault, UnixMs};
 
@@ -52,6 +52,30 @@ impl Done {
     pub(crate) fn interrupted(fault: InfraFault, detail: &str) -> Self {
         let detail = detail.chars().take(2_000).collect();
         Self::new(Outcome::Interrupted { fault, detail })
+    }
+
+    /// Did something go wrong, whosever fault it was?
+    pub(crate) const fn failed(&self) -> bool {
+        match &self.outcome {
+            Outcome::Interrupted { .. } | Outcome::Placed { sha256: None } => true,
+            Outcome::Executed { report } => matches!(report.result, ExecResult::Fault { .. }),
+            Outcome::Engineered { session } => session.commit.is_none(),
+            Outcome::Reviewed { verdict } => matches!(verdict, ReviewVerdict::Error),
+            Outcome::Analyzed { written, .. } => !*written,
+            _ => false,
+        }
+    }
+
+    /// What went wrong, in words.
+    pub(crate) fn detail(&self) -> String {
+        match &self.outcome {
+            Outcome::Interrupted { detail, .. } => detail.clone(),
+            Outcome::Executed { report } => match &report.result {
+                ExecResult::Fault { detail, .. } => detail.clone(),
+                ExecResult::Done { .. } => String::new(),
+            },
+            _ => "an effect failed on a full disk".to_owned(),
+        }
     }
 
     /// The same with a span of time that was not the harness's.

@@ -54,6 +54,9 @@ pub enum ControllerError {
         /// What is wrong.
         what: String,
     },
+    /// The disk is full: an effect failed for want of room.
+    #[error("no space left on the run's file system: {0}")]
+    NoSpace(String),
     /// Listening failed.
     #[error("listen for control calls")]
     Listen(#[source] std::io::Error),
@@ -63,6 +66,10 @@ impl ControllerError {
     /// Does the file system have no room left?
     #[must_use]
     pub fn is_no_space(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_no_space())
+        match self {
+            Self::Store(error) => error.is_no_space(),
+            Self::NoSpace(_) => true,
+            _ => false,
+        }
     }
 }

@@ -18,6 +18,7 @@ mod closing;
 mod commit;
 mod context;
 mod control;
+mod disk;
 mod driver;
 mod effects;
 mod error;

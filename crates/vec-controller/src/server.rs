@@ -18,6 +18,7 @@ use vec_types::StopReason;
 use crate::closing;
 use crate::context::Context;
 use crate::control::ControlService;
+use crate::disk;
 use crate::driver::Driver;
 use crate::error::ControllerError;
 use crate::fault::{Fault, FaultWatch, die};
@@ -27,9 +28,6 @@ use crate::spool::{remove, scratch};
 
 /// Stop requests that may wait; one is enough to stop.
 const STOP_QUEUE_LEN: usize = 4;
-/// Kept free so that a full disk can still be written down.
-const BALLAST_BYTES: usize = 4 << 20;
-const BALLAST: &str = "ballast";
 
 /// Runs the controller to the end of its run.
 ///
@@ -49,7 +47,8 @@ pub async fn serve(
         .map_err(|error| ControllerError::NotResumable(error.to_string()))?;
     let (store, stored) = open(&spec, &fault, clock.as_ref()).await?;
     let layout = store.layout().clone();
-    clean_spool(&layout)?;
+    remove_scratch(&layout)?;
+    disk::keep_ballast(&layout);
     let context = Arc::new(Context::load(&spec, layout.clone(), Arc::clone(&clock))?);
     let (feed, reader) = Feed::new();
     let watch = FaultWatch::new(fault, &stored);
@@ -159,9 +158,12 @@ async fn stop_on_full_disk(
     let detail = vec_daemon::chain(error).to_string();
     tracing::error!(detail, "no space left: stopping the run");
     let (_, store, feed) = run.into_parts();
-    store.release().await.map_err(ControllerError::Store)?;
+    disk::drop_ballast(&context.layout);
     remove_scratch(&context.layout)?;
-    drop_ballast(&context.layout)?;
+    // The failed write has broken this store; what counts is that its lock is free.
+    if let Err(error) = store.release().await {
+        tracing::info!(error = %vec_daemon::chain(&error), "the store was given up");
+    }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (mut store, _) = Store::open(&spec.run_dir, clock.now())
         .await
@@ -184,27 +186,9 @@ async fn stop_on_full_disk(
 }
 
 // Scratch of an earlier start is of no use: every effect begins anew.
-fn clean_spool(layout: &RunLayout) -> Result<(), ControllerError> {
-    remove_scratch(layout)?;
-    let ballast = layout.spool().join(BALLAST);
-    if ballast.exists() {
-        return Ok(());
-    }
-    std::fs::write(&ballast, vec![0; BALLAST_BYTES]).map_err(|source| ControllerError::Read {
-        path: ballast,
-        source,
-    })
-}
-
 fn remove_scratch(layout: &RunLayout) -> Result<(), ControllerError> {
     let path = scratch(layout);
     remove(&path).map_err(|source| ControllerError::Read { path, source })
-}
-
-fn drop_ballast(layout: &RunLayout) -> Result<(), ControllerError> {
-    let path = layout.spool().join(BALLAST);
-    let removed = std::fs::remove_file(&path);
-    removed.map_err(|source| ControllerError::Read { path, source })
 }
 
 /// The control service in its task.

@@ -18,6 +18,9 @@ pub fn init_tracing(log: Option<File>) {
     );
     let installed = tracing_subscriber::fmt()
         .json()
+        // A log that cannot be written must not end the daemon: reporting that on stderr would
+        // panic where stderr is on the same full disk.
+        .log_internal_errors(false)
         .with_env_filter(filter)
         .with_writer(writer)
         .try_init();

@@ -2,6 +2,7 @@
 //! leaves (ENG, MTH). The order at the end: everything dead, client closed and settled, files
 //! collected, commit.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -26,12 +27,13 @@ use crate::portrait::{self, Parent};
 use crate::python;
 use crate::spool::{Spool, blocking};
 
-/// Caps on what a session may leave in `solution/`; programs.git has its own, lower ones.
+/// Caps on what a session may leave in `solution/`: what programs.git takes, so that a session
+/// that leaves more loses files instead of ending as a fault of ours.
 const SOLUTION_CAPS: collect::TreeCaps = collect::TreeCaps {
-    files: 2_000,
-    depth: 16,
-    file_bytes: 20 << 20,
-    total_bytes: 64 << 20,
+    files: vec_programs::FILES_MAX as u64,
+    depth: vec_programs::DEPTH_MAX as u32 - 1,
+    file_bytes: vec_programs::FILE_BYTES_MAX,
+    total_bytes: vec_programs::TOTAL_BYTES_MAX,
 };
 /// Longest session where neither the configuration nor the phase bounds it.
 const SESSION_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -307,20 +309,45 @@ fn provider_fault(run: &SandboxRun, end: EngineerEnd) -> Option<String> {
 async fn collected(spool: &Spool, desk: &Desk) -> Result<PathBuf, EffectError> {
     let dest = spool.path().join("collected");
     let (from, to) = (desk.work.join("solution"), dest.clone());
-    let collected = blocking("collect the solution", move || {
-        collect::copy_tree(&from, &to, &SOLUTION_CAPS)
+    blocking("collect the solution", move || {
+        // A session may have removed or replaced its own directory: then it left nothing.
+        if !from.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            return std::fs::create_dir(&to).map_err(|error| EffectError::io("make", &to, error));
+        }
+        let collected = collect::copy_tree(&from, &to, &SOLUTION_CAPS)
+            .map_err(|error| EffectError::failed("collect the solution", &error))?;
+        if !collected.rejected.is_empty() {
+            tracing::warn!(rejected = ?collected.rejected, "files of a session were not collected");
+        }
+        remove_unwanted(&to)
     })
-    .await?
-    .map_err(|error| EffectError::failed("collect the solution", &error))?;
-    if !collected.rejected.is_empty() {
-        tracing::warn!(rejected = ?collected.rejected, "files of a session were not collected");
-    }
-    let caches = dest.join("__pycache__");
-    if caches.is_dir() {
-        std::fs::remove_dir_all(&caches)
-            .map_err(|error| EffectError::io("remove", &caches, error))?;
-    }
+    .await??;
     Ok(dest)
+}
+
+/// Names that never belong to a program: Python's caches, and what git would take for its own.
+fn remove_unwanted(dir: &Path) -> Result<(), EffectError> {
+    let entries = std::fs::read_dir(dir).map_err(|error| EffectError::io("list", dir, error))?;
+    for entry in entries {
+        let path = entry
+            .map_err(|error| EffectError::io("list", dir, error))?
+            .path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().to_lowercase());
+        let unwanted = name.is_some_and(|name| name == "__pycache__" || name.starts_with(".git"));
+        let removed = match (unwanted, path.is_dir()) {
+            (true, true) => std::fs::remove_dir_all(&path),
+            (true, false) => std::fs::remove_file(&path),
+            (false, true) => {
+                remove_unwanted(&path)?;
+                Ok(())
+            }
+            (false, false) => Ok(()),
+        };
+        removed.map_err(|error| EffectError::io("remove", &path, error))?;
+    }
+    Ok(())
 }
 
 /// What a session left in `solution/`.
@@ -335,7 +362,10 @@ impl Left {
         let path = solution.join("METHOD.md");
         let method = match std::fs::read(&path) {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            // A directory of that name is no METHOD either.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
+                None
+            }
             Err(error) => return Err(EffectError::io("read", &path, error)),
         };
         Ok(Self {
