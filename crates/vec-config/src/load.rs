@@ -5,6 +5,7 @@ mod checker;
 mod collect;
 mod document;
 mod nearest;
+mod source;
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +15,6 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use checker::{Checker, Numbers};
 use document::Document;
-
-/// Longest accepted file in bytes.
-const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// One thing that is wrong in what somebody wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +39,11 @@ pub enum ConfigError {
         #[source]
         source: std::io::Error,
     },
-    /// The file is too long to be a configuration.
-    #[error("{}: {bytes} bytes; a configuration has at most {FILE_BYTES_MAX}", path.display())]
-    TooLong {
+    /// A directory, a pipe, a device, or too long to be a configuration.
+    #[error("{}: must be a regular file of at most {} MiB", path.display(), source::FILE_BYTES_MAX >> 20)]
+    NotAFile {
         /// The file.
         path: PathBuf,
-        /// Its length.
-        bytes: u64,
     },
     /// Not YAML, not a map, a key twice. The parser's own text names the line.
     #[error("{source_name}: {detail}")]
@@ -97,7 +93,7 @@ impl Provider for Layer {
 
 impl Layers {
     pub(crate) fn new(defaults: &str, path: &Path, sets: &[String]) -> Result<Self, ConfigError> {
-        let text = read_text(path)?;
+        let text = source::read_text(path)?;
         let name = path.display().to_string();
         let mut figment = Figment::new();
         for (name, text) in [("built-in defaults", defaults), (name.as_str(), &text)] {
@@ -172,19 +168,12 @@ impl Layers {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, ConfigError> {
-    let read = |source| ConfigError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let bytes = std::fs::metadata(path).map_err(read)?.len();
-    if bytes > FILE_BYTES_MAX {
-        return Err(ConfigError::TooLong {
-            path: path.to_owned(),
-            bytes,
-        });
+fn parse(text: &str) -> Result<Document, String> {
+    if let Some(line) = source::too_deep(text) {
+        let most = source::NESTING_MAX;
+        return Err(format!("nests deeper than {most} levels at line {line}"));
     }
-    std::fs::read_to_string(path).map_err(read)
+    document::parse(text)
 }
 
 fn dict_of(name: &str, text: &str) -> Result<Dict, ConfigError> {
@@ -192,7 +181,7 @@ fn dict_of(name: &str, text: &str) -> Result<Dict, ConfigError> {
         source_name: name.to_owned(),
         detail,
     };
-    match document::parse(text).map_err(refused)? {
+    match parse(text).map_err(refused)? {
         Document(Value::Dict(_, dict)) => Ok(dict),
         Document(Value::Empty(..)) => Ok(Dict::new()),
         Document(_) => Err(refused("must be a map of keys".to_owned())),
@@ -207,7 +196,7 @@ fn set_layer(set: &str) -> Result<Layer, ConfigError> {
     if parts.iter().any(|part| part.is_empty()) {
         return Err(refused());
     }
-    let Document(mut value) = document::parse(text).map_err(|detail| ConfigError::Yaml {
+    let Document(mut value) = parse(text).map_err(|detail| ConfigError::Yaml {
         source_name: name.clone(),
         detail,
     })?;

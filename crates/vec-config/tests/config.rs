@@ -197,7 +197,7 @@ fn files_that_are_no_configuration_are_refused() {
         "{missing}"
     );
     let long = format!("{GOOD}# {}", "x".repeat(1 << 20));
-    assert!(dir.error(&long, &[]).contains("at most 1048576"));
+    assert!(dir.error(&long, &[]).contains("at most 1 MiB"));
     assert_eq!(dir.error("- 1", &[]), "run.yaml: must be a map of keys");
     assert!(dir.error("", &[]).contains("run.yaml: mode: missing"));
 }
@@ -233,4 +233,21 @@ fn shipped_configurations_load() {
         assert_eq!(config.budget.max_nodes, 16);
         assert_eq!(board.objective().values().sum::<f64>(), 1.0);
     }
+}
+
+#[test]
+fn deep_nesting_is_refused_at_once() {
+    let dir = Dir::new();
+    let deep = "[".repeat(100_000);
+    let begun = std::time::Instant::now();
+    let error = dir.error(&format!("mode: {deep}"), &[]);
+    assert_eq!(error, "run.yaml: nests deeper than 64 levels at line 1");
+    let error = dir.error(GOOD, &[&format!("mode={deep}")]);
+    assert!(error.ends_with("deeper than 64 levels at line 1"));
+    let board = dir.0.path().join("board.yaml");
+    std::fs::write(&board, &deep).expect("write");
+    let error = vec_config::load_board(&board).expect_err("refused");
+    assert!(error.to_string().contains("nests deeper"), "{error}");
+    // Parsing it would take minutes.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5));
 }

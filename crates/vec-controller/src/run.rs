@@ -32,6 +32,27 @@ pub(crate) struct Run {
     fault: FaultWatch,
     feed: Feed,
     spans: Spans,
+    turn: Turn,
+}
+
+/// The turn in progress, for the accounts of time.
+#[derive(Debug)]
+struct Turn {
+    began: Instant,
+    /// Node of the fact.
+    node: Option<NodeId>,
+    /// Nodes created in it.
+    created: Vec<NodeId>,
+}
+
+impl Turn {
+    fn begin(node: Option<NodeId>) -> Self {
+        Self {
+            began: Instant::now(),
+            node,
+            created: Vec::new(),
+        }
+    }
 }
 
 impl Run {
@@ -66,6 +87,7 @@ impl Run {
             fault,
             feed,
             spans: Spans::default(),
+            turn: Turn::begin(None),
         })
     }
 
@@ -109,8 +131,7 @@ impl Run {
     pub(crate) async fn turn(&mut self, fact: Option<Fact>) -> Result<bool, ControllerError> {
         let at = self.now();
         self.last_at = at;
-        let began = Instant::now();
-        let node = fact.as_ref().and_then(|fact| fact.event.node());
+        self.turn = Turn::begin(fact.as_ref().and_then(|fact| fact.event.node()));
         let mut used = fact.is_none();
         if let Some(Fact { event, files }) = fact
             && self.is_due(&event)
@@ -131,15 +152,7 @@ impl Run {
             }
             self.persist(at, Vec::new(), batch).await?;
         }
-        if let Some(node) = node {
-            self.spans.add(
-                node,
-                Span {
-                    name: "persist.harness",
-                    length: began.elapsed(),
-                },
-            );
-        }
+        self.account_for_turn();
         self.publish();
         Ok(used)
     }
@@ -198,14 +211,28 @@ impl Run {
         Ok(())
     }
 
+    // A turn's time belongs to the node of its fact; a node created in it has waited since.
+    fn account_for_turn(&mut self) {
+        if let Some(node) = self.turn.node {
+            self.spans.add(node, persisting(self.turn.began.elapsed()));
+        }
+        for node in std::mem::take(&mut self.turn.created) {
+            self.spans.add_since_creation(node, "persist.harness");
+        }
+    }
+
     fn count(&mut self, event: &Event) {
         match event {
             Event::NodeCreated { node, .. } => {
                 tracing::info!(node = node.0, "node created");
                 self.spans.created(*node);
+                self.turn.created.push(*node);
             }
             Event::NodeSettled { node, status, .. } => {
                 tracing::info!(node = node.0, status = status.as_str(), "node settled");
+                if self.turn.node == Some(*node) {
+                    self.spans.add(*node, persisting(self.turn.began.elapsed()));
+                }
                 self.spans.settled(*node);
             }
             Event::PhaseChange { to, .. } => tracing::info!(phase = ?to, "phase"),
@@ -214,6 +241,13 @@ impl Run {
             }
             _ => {}
         }
+    }
+}
+
+const fn persisting(length: std::time::Duration) -> Span {
+    Span {
+        name: "persist.harness",
+        length,
     }
 }
 

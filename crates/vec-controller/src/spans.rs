@@ -63,6 +63,14 @@ impl Spans {
         }
     }
 
+    /// Adds all the time since a node's creation.
+    pub(crate) fn add_since_creation(&mut self, node: NodeId, name: &'static str) {
+        let age = self.open.get(&node).map(|spans| spans.created.elapsed());
+        if let Some(length) = age {
+            self.add(node, Span { name, length });
+        }
+    }
+
     /// A node is settled: its figures count from now on.
     pub(crate) fn settled(&mut self, node: NodeId) {
         let Some(spans) = self.open.remove(&node) else {

@@ -6,11 +6,22 @@ use std::path::Path;
 use vec_daemon::chain;
 use vec_store::RunLayout;
 
-use crate::group::Group;
+use crate::group::{Group, Unadopted};
 use crate::launcher::Launcher;
 use crate::record::{RunRecord, RunStage};
 use crate::run_facts::{FactsError, run_facts};
 use crate::runtime_dir::RunRuntime;
+
+/// Why a run cannot be taken over.
+#[derive(Debug, thiserror::Error)]
+enum AdoptError {
+    /// Its lock, Python or truth cannot be used.
+    #[error(transparent)]
+    Facts(FactsError),
+    /// Its writer is unknown.
+    #[error(transparent)]
+    Unadopted(Unadopted),
+}
 
 impl Launcher {
     /// Takes over every run of the runtime directory. A run that cannot be taken over is logged
@@ -39,11 +50,12 @@ impl Launcher {
         }
     }
 
-    fn adopt(&self, record: RunRecord, runtime: RunRuntime) -> Result<(), FactsError> {
-        let facts = run_facts(&record.run_dir, &record.data_root, runtime.clone())?;
+    fn adopt(&self, record: RunRecord, runtime: RunRuntime) -> Result<(), AdoptError> {
+        let facts = run_facts(&record.run_dir, &record.data_root, runtime.clone())
+            .map_err(AdoptError::Facts)?;
         let layout = facts.layout.clone();
         let mut group = Group::new(self.deps.clone(), facts, record);
-        group.adopt();
+        group.adopt().map_err(AdoptError::Unadopted)?;
         tracing::info!(run = %layout.run(), "run taken over");
         self.supervise(layout, runtime, group);
         Ok(())

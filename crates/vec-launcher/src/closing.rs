@@ -5,6 +5,8 @@
 //! The events are the same as a controller's: one fact, then `decide` until it is silent, so that
 //! replay holds.
 
+use std::io::ErrorKind;
+
 use serde_json::{Value, json};
 use vec_clock::Clock;
 use vec_search::{CorruptRun, Event, RunState};
@@ -12,6 +14,9 @@ use vec_store::{Batch, NewFile, RunLayout, Store, StoreError, rel};
 use vec_types::{Digest, StopReason, UnixMs, pretty_json};
 
 use crate::run_view::{ViewError, fold};
+
+/// What the controller keeps in the run's spool so that a full disk has room for the last words.
+const BALLAST: &str = "ballast";
 
 /// Why a run could not be closed.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +70,7 @@ pub async fn close_as_infra(
         source,
     };
     let now = clock.now();
+    drop_ballast(layout);
     let (mut store, recovery) = Store::open(layout.run_dir(), now).await.map_err(failed)?;
     if !recovery.missing.is_empty() {
         tracing::error!(missing = ?recovery.missing, "registered files are gone");
@@ -79,6 +85,17 @@ pub async fn close_as_infra(
     closing.meta(why).await?;
     let manifest = closing.manifest(layout, why);
     closing.store.close(at, &manifest).await.map_err(failed)
+}
+
+// The disk may be full. Without that room, opening the store says what is wrong.
+fn drop_ballast(layout: &RunLayout) {
+    let path = layout.spool().join(BALLAST);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "remove the ballast");
+        }
+        _ => {}
+    }
 }
 
 impl Closing {
@@ -171,5 +188,32 @@ impl Closing {
             "stopped_at": self.at.to_string(),
             "last_event": { "seq": seq, "hash": hash },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vec_clock::ManualClock;
+
+    use super::*;
+    use crate::run_view::{is_closed, stop_reason};
+
+    #[tokio::test]
+    async fn a_run_is_closed_without_its_ballast() {
+        let dir = tempfile::tempdir().expect("dir");
+        let run: vec_types::RunId = "20261130-101010-diabetes-abcd".parse().expect("id");
+        let store = Store::create(dir.path(), &run, UnixMs(7)).await;
+        let store = store.expect("created");
+        let layout = store.layout().clone();
+        store.release().await.expect("released");
+        let ballast = layout.spool().join(BALLAST);
+        std::fs::write(&ballast, [0; 4096]).expect("ballast");
+        let clock = ManualClock::new(UnixMs(8));
+        close_as_infra(&layout, &clock, "why")
+            .await
+            .expect("closed");
+        assert!(!ballast.exists());
+        assert!(is_closed(&layout));
+        assert_eq!(stop_reason(&layout).expect("reason"), StopReason::Infra);
     }
 }

@@ -33,6 +33,12 @@ pub enum LauncherError {
         /// What it is.
         state: &'static str,
     },
+    /// The run has ended.
+    #[error("run {run} is closed already")]
+    Closed {
+        /// The run.
+        run: RunId,
+    },
     /// A launch failed or was refused.
     #[error("launch refused")]
     Launch(#[source] Box<LaunchError>),
@@ -74,7 +80,9 @@ impl From<LauncherError> for Status {
         let code = match &error {
             LauncherError::Request(_) => Code::InvalidArgument,
             LauncherError::UnknownRun { .. } => Code::NotFound,
-            LauncherError::NotRunning { .. } => Code::FailedPrecondition,
+            LauncherError::NotRunning { .. } | LauncherError::Closed { .. } => {
+                Code::FailedPrecondition
+            }
             LauncherError::Launch(error) if error.config().is_some() => {
                 // Its lines stand for themselves.
                 let problems = error.config().map(ToString::to_string).unwrap_or_default();

@@ -40,7 +40,7 @@ pub enum FileError {
         path: PathBuf,
     },
     /// It does not hold what it must.
-    #[error("{} is damaged; delete it if nothing else helps", path.display())]
+    #[error("{} is damaged; {}", path.display(), advice(path))]
     Parse {
         /// The file.
         path: PathBuf,
@@ -67,6 +67,15 @@ impl FileError {
             Self::Read { source, .. } | Self::Write { source, .. } => Some(source.kind()),
             Self::TooLong { .. } | Self::Parse { .. } | Self::Encode { .. } => None,
         }
+    }
+}
+
+// The installed product cannot do without its own description, and a run's files are evidence.
+fn advice(path: &Path) -> &'static str {
+    match path.file_name().and_then(|name| name.to_str()) {
+        Some("BUILD.json") => "rebuild or reinstall the product",
+        Some("stop_manifest.json") => "see: vecctl verify",
+        _ => "delete it if nothing else helps",
     }
 }
 
@@ -165,6 +174,20 @@ mod tests {
             .and_then(|file| file.set_len(FILE_BYTES_MAX + 1))
             .expect("made");
         assert!(matches!(read_bytes(&long), Err(FileError::TooLong { .. })));
+    }
+
+    #[test]
+    fn nobody_is_told_to_delete_the_product() {
+        let dir = tempfile::tempdir().expect("dir");
+        for (name, advice) in [
+            ("BUILD.json", "is damaged; rebuild or reinstall the product"),
+            ("roots.json", "is damaged; delete it if nothing else helps"),
+        ] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, "{").expect("written");
+            let error = read_json::<Vec<u32>>(&path).expect_err("damaged");
+            assert!(error.to_string().ends_with(advice), "{error}");
+        }
     }
 
     #[test]

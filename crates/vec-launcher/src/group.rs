@@ -11,8 +11,9 @@ use tokio::task::JoinSet;
 use vec_config::Lock;
 use vec_daemon::chain;
 use vec_daemon::spec::PythonSpec;
-use vec_scope::{ExitKind, Unit};
-use vec_store::RunLayout;
+use vec_scope::{ExitKind, ScopeError, Signal, Unit};
+use vec_store::{RunLayout, RunLock};
+use vec_types::RunId;
 
 use crate::closing::close_as_infra;
 use crate::deps::Deps;
@@ -35,6 +36,18 @@ pub enum GroupError {
     /// `run.json` cannot be written.
     #[error("note the run's daemons")]
     Record(#[source] FileError),
+}
+
+/// A process that cannot be taken over writes the run: nothing may be started beside it.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "run {run} is being written by process {pid}, which cannot be taken over (its pidfile is damaged or gone); its daemons are left alone. Once that process has ended: vecctl resume {run}"
+)]
+pub(crate) struct Unadopted {
+    /// The run.
+    pub(crate) run: RunId,
+    /// The writer.
+    pub(crate) pid: u32,
 }
 
 /// What a group needs to know about its run.
@@ -104,7 +117,10 @@ impl Group {
     }
 
     /// Takes over what an earlier launcher started.
-    pub(crate) fn adopt(&mut self) {
+    ///
+    /// # Errors
+    /// [`Unadopted`]; then the group must be dropped, and the run's runtime directory be left.
+    pub(crate) fn adopt(&mut self) -> Result<(), Unadopted> {
         for service in Service::ALL {
             let pidfile = self.facts.runtime.pidfile(service);
             match self.deps.supervisor.adopt(&pidfile) {
@@ -115,6 +131,8 @@ impl Group {
                 }
             }
         }
+        let is_adopted = self.units.contains_key(&Service::Controller);
+        writer_besides(is_adopted, &self.facts.layout)
     }
 
     async fn start(&mut self, service: Service, reopen: bool) -> Result<(), GroupError> {
@@ -238,7 +256,16 @@ impl Group {
             restarts.window_minutes
         );
         tracing::error!(run = %self.record.run, why, "restarts used up; stopping the run");
+        if let Some(controller) = self.units.remove(&Service::Controller)
+            && let Err(error) = kill(&controller).await
+        {
+            tracing::warn!(run = %self.record.run, error = %chain(&error), "kill the controller");
+        }
         self.end_all().await;
+        // It may have come to its own end meanwhile.
+        if is_closed(&self.facts.layout) {
+            return;
+        }
         let (layout, clock) = (self.facts.layout.clone(), Arc::clone(&self.deps.clock));
         let closed =
             off_thread(move || async move { close_as_infra(&layout, clock.as_ref(), &why).await })
@@ -264,3 +291,22 @@ impl Group {
         self.exits.abort_all();
     }
 }
+
+// Without TERM: told to end, a controller would stop the run with reason operator.
+async fn kill(unit: &Unit) -> Result<ExitKind, ScopeError> {
+    unit.signal(Signal::SIGKILL)?;
+    unit.end(Duration::ZERO).await
+}
+
+fn writer_besides(is_adopted: bool, layout: &RunLayout) -> Result<(), Unadopted> {
+    match RunLock::holder(layout) {
+        Some(pid) if !is_adopted => Err(Unadopted {
+            run: layout.run().clone(),
+            pid,
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

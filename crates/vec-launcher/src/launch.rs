@@ -125,6 +125,8 @@ impl Launcher {
     /// # Errors
     /// [`LauncherError`]; nothing of the run is left then, and the refusal is recorded.
     pub async fn launch(&self, call: LaunchCall) -> Result<Launched, LauncherError> {
+        // Not under the lock: files that are slow to read delay no other launch.
+        let prepared = self.prepare(&call).await;
         let mut requests = self.starting.lock().await;
         if let Some(launched) = requests.find(&call.request_id) {
             return Ok(launched.clone());
@@ -133,7 +135,11 @@ impl Launcher {
         let Some(root) = call.root.clone().or_else(default) else {
             return Err(LauncherError::Launch(Box::new(LaunchError::NoRoot)));
         };
-        match self.launch_in(&mut requests, &call, &root).await {
+        let launched = match prepared {
+            Ok(prepared) => self.launch_in(&mut requests, &call, prepared, &root).await,
+            Err(error) => Err(error),
+        };
+        match launched {
             Ok(launched) => Ok(launched),
             Err(error) => {
                 let why = chain(&error).to_string();
@@ -149,8 +155,6 @@ impl Launcher {
     /// # Errors
     /// [`LauncherError::Launch`] when it cannot even be prepared.
     pub async fn preflight(&self, call: LaunchCall) -> Result<Vec<Item>, LauncherError> {
-        // The scorer and the sandbox of two preflights would share scratch space.
-        let _one_at_a_time = self.starting.lock().await;
         let root = call
             .root
             .clone()
@@ -158,6 +162,8 @@ impl Launcher {
         let failed = |error| LauncherError::Launch(Box::new(error));
         let root = root.ok_or(LaunchError::NoRoot).map_err(failed)?;
         let prepared = self.prepare(&call).await.map_err(failed)?;
+        // The scorer and the sandbox of two preflights would share scratch space.
+        let _one_at_a_time = self.starting.lock().await;
         Ok(preflight(&self.deps, &prepared, &root).await.items)
     }
 
@@ -173,9 +179,9 @@ impl Launcher {
         &self,
         requests: &mut Requests,
         call: &LaunchCall,
+        prepared: Prepared,
         root: &Path,
     ) -> Result<Launched, LaunchError> {
-        let prepared = self.prepare(call).await?;
         std::fs::create_dir_all(root).map_err(|source| LaunchError::Root {
             root: root.to_owned(),
             source,

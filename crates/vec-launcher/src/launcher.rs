@@ -131,7 +131,7 @@ impl Launcher {
         }
     }
 
-    /// Asks the controller to end the run (BUD-08). A run that has stopped is left alone.
+    /// Asks the controller to end the run (BUD-08). One that is stopping by itself is left alone.
     ///
     /// # Errors
     /// [`LauncherError`].
@@ -139,7 +139,7 @@ impl Launcher {
         let Some(running) = self.running(run) else {
             let layout = self.find(run, None)?;
             return match run_view::standing(&layout).state {
-                "stopped" => Ok(()),
+                "stopped" => Err(LauncherError::Closed { run: run.clone() }),
                 state => Err(LauncherError::NotRunning {
                     run: run.clone(),
                     state,

@@ -12,7 +12,7 @@ use vec_verify::{VerifyError, VerifyOptions, VerifyReport};
 
 use crate::error::LauncherError;
 use crate::files::FileError;
-use crate::group::{Group, GroupError, RunFacts};
+use crate::group::{Group, GroupError, RunFacts, Unadopted};
 use crate::launcher::Launcher;
 use crate::off_thread::off_thread;
 use crate::record::{RunRecord, RunStage};
@@ -130,7 +130,7 @@ impl Launcher {
         .map_err(ResumeError::Facts)?;
         let record = self.record(&facts, state.resumes() + 1)?;
         let mut group = Group::new(self.deps.clone(), facts, record);
-        group.adopt();
+        group.adopt().map_err(busy)?;
         if let Err(error) = group.start_missing(reopen).await {
             group.end_all().await;
             remove_runtime(&runtime);
@@ -161,6 +161,11 @@ impl Launcher {
         record.write(&path).map_err(ResumeError::Record)?;
         Ok(record)
     }
+}
+
+fn busy(unadopted: Unadopted) -> ResumeError {
+    let Unadopted { run, pid } = unadopted;
+    ResumeError::Busy { run, pid }
 }
 
 // A writer that has just died may still be on its way out.

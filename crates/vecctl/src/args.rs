@@ -60,7 +60,7 @@ pub(crate) enum Verb {
         /// Run id or run directory
         run: String,
     },
-    /// End a run; its answer stays the best one so far
+    /// End a run without final selection; it can be resumed
     Stop {
         /// Run id or run directory
         run: String,

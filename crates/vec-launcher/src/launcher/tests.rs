@@ -143,3 +143,41 @@ fn only_run_directories_are_listed_newest_first() {
             .all(|one| one.state == "dead" && one.stop_reason.is_none())
     );
 }
+
+#[tokio::test]
+async fn a_closed_run_cannot_be_stopped() {
+    let dir = tempfile::tempdir().expect("dir");
+    let launcher = launcher(dir.path());
+    let run: RunId = RUN.parse().expect("id");
+    let root = dir.path().join("runs");
+    let store = vec_store::Store::create(&root, &run, UnixMs(7)).await;
+    let store = store.expect("created");
+    let layout = store.layout().clone();
+    store.release().await.expect("released");
+    launcher.deps.data_root.remember(&root).expect("root");
+    let error = launcher.stop(&run, "why").await.expect_err("dead");
+    assert!(error.to_string().ends_with("it is dead"), "{error}");
+    let clock = Arc::clone(&launcher.deps.clock);
+    crate::closing::close_as_infra(&layout, clock.as_ref(), "why")
+        .await
+        .expect("closed");
+    let error = launcher.stop(&run, "why").await.expect_err("closed");
+    assert_eq!(error.to_string(), format!("run {RUN} is closed already"));
+    assert_eq!(
+        tonic::Status::from(error).code(),
+        tonic::Code::FailedPrecondition
+    );
+}
+
+#[tokio::test]
+async fn what_a_launch_reads_is_read_outside_of_the_lock() {
+    let dir = tempfile::tempdir().expect("dir");
+    let launcher = launcher(dir.path());
+    let _launching = launcher.starting.lock().await;
+    let preflight = launcher.preflight(call(dir.path(), "missing.yaml"));
+    let bound = std::time::Duration::from_secs(10);
+    let refused = tokio::time::timeout(bound, preflight).await;
+    let error = refused.expect("does not wait").expect_err("refused");
+    let text = vec_daemon::chain(&error).to_string();
+    assert!(text.contains("missing.yaml"), "{text}");
+}

@@ -150,7 +150,7 @@ fn row(depth: usize, node: &NodeView<'_>) -> Vec<String> {
             .map_or_else(|| "-".to_owned(), |score| score.to_string()),
         dash(node.promotion),
         dash(node.review),
-        clip(&what(node), CELL_CHARS_MAX),
+        output::printable(&clip(&what(node), CELL_CHARS_MAX)),
     ]
 }
 
