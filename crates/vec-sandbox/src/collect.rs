@@ -90,6 +90,11 @@ const READ_FILE: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NOCTTY)
     .union(OFlag::O_CLOEXEC);
 
+const READ_DIR: OFlag = OFlag::O_RDONLY
+    .union(OFlag::O_DIRECTORY)
+    .union(OFlag::O_NOFOLLOW)
+    .union(OFlag::O_CLOEXEC);
+
 fn open_top(dir: &Path) -> Result<OwnedFd, CollectError> {
     let shown = dir.display().to_string();
     let how = OpenHow::new()

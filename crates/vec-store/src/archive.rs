@@ -9,7 +9,7 @@ mod read;
 mod rows;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
@@ -27,6 +27,11 @@ static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
 
 /// Readers hold no locks for long; a writer that waits longer than this has a stuck neighbour.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A foreign reader of the archive keeps it from leaving WAL mode, and SQLite then fails at once:
+/// sealing tries again for this long, in steps of [`SEAL_STEP`].
+const SEAL_WAIT: Duration = Duration::from_secs(10);
+const SEAL_STEP: Duration = Duration::from_millis(100);
 
 /// The writer.
 #[derive(Debug)]
@@ -219,22 +224,35 @@ impl Archive {
     }
 
     /// Folds the WAL into the file, leaves WAL mode and closes: afterwards the archive is one
-    /// file that nothing changes any more.
+    /// file that nothing changes any more. Waits up to 10 s for foreign readers to go.
     ///
     /// # Errors
     /// Database errors.
     pub async fn seal(mut self) -> Result<(), StoreError> {
+        self.leave_wal(SEAL_WAIT).await?;
+        let closed = self.conn.close().await;
+        closed.map_err(StoreError::db("close the archive", &self.path))
+    }
+
+    async fn leave_wal(&mut self, wait: Duration) -> Result<(), StoreError> {
         let failed = |action| StoreError::db(action, &self.path);
         sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
             .execute(&mut self.conn)
             .await
             .map_err(failed("checkpoint"))?;
-        sqlx::query("PRAGMA journal_mode = DELETE")
-            .execute(&mut self.conn)
-            .await
-            .map_err(failed("leave WAL mode"))?;
-        let closed = self.conn.close().await;
-        closed.map_err(StoreError::db("close the archive", &self.path))
+        let began = Instant::now();
+        loop {
+            let left = sqlx::query("PRAGMA journal_mode = DELETE")
+                .execute(&mut self.conn)
+                .await
+                .map_err(failed("leave WAL mode"));
+            match left {
+                Err(error) if error.is_busy() && began.elapsed() < wait => {
+                    tokio::time::sleep(SEAL_STEP).await;
+                }
+                other => return other.map(|_done| ()),
+            }
+        }
     }
 
     /// Closes the connection without sealing.
@@ -253,5 +271,59 @@ impl Archive {
     /// I/O and database errors.
     pub async fn open_read_only(path: &Path) -> Result<ArchiveReader, StoreError> {
         ArchiveReader::open(path).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An archive with one event, and a foreign connection that reads it.
+    async fn read_by_another(dir: &Path) -> (Archive, SqliteConnection) {
+        let path = dir.join("archive.sqlite");
+        let mut archive = Archive::create(&path).await.expect("creates");
+        let stop = Event::StopRequested {
+            reason: vec_types::StopReason::Operator,
+            detail: "test".to_owned(),
+        };
+        let stored = archive.append_batch(UnixMs(1), &[stop]).await;
+        assert_eq!(stored.expect("stores").len(), 1);
+        let mut reader = SqliteConnection::connect_with(&options(&path))
+            .await
+            .expect("opens");
+        let rows = sqlx::query("SELECT * FROM events").fetch_all(&mut reader);
+        assert_eq!(rows.await.expect("reads").len(), 1);
+        (archive, reader)
+    }
+
+    #[tokio::test]
+    async fn sealing_waits_for_a_foreign_reader_to_go() {
+        let dir = tempfile::TempDir::new().expect("tempdir");
+        let (archive, reader) = read_by_another(dir.path()).await;
+        let path = archive.path.clone();
+        let sealing = tokio::spawn(archive.seal());
+        // One step in, the seal has been refused at least once.
+        tokio::time::timeout(SEAL_STEP, std::future::pending::<()>())
+            .await
+            .expect_err("pending");
+        assert!(!sealing.is_finished());
+        reader.close().await.expect("closes");
+        sealing.await.expect("joins").expect("seals");
+        assert!(!dir.path().join("archive.sqlite-wal").exists());
+        let mut sealed = Archive::open_read_only(&path).await.expect("opens");
+        assert_eq!(sealed.events_after(0).await.expect("reads").len(), 1);
+    }
+
+    #[tokio::test]
+    async fn sealing_does_not_wait_for_ever() {
+        let dir = tempfile::TempDir::new().expect("tempdir");
+        let (mut archive, reader) = read_by_another(dir.path()).await;
+        let began = Instant::now();
+        let refused = archive.leave_wal(SEAL_STEP * 3).await.expect_err("read");
+        assert!(refused.is_busy(), "{refused:?}");
+        assert!(refused.to_string().contains("archive.sqlite"), "{refused}");
+        assert!(began.elapsed() >= SEAL_STEP * 3);
+        reader.close().await.expect("closes");
+        archive.seal().await.expect("seals");
     }
 }

@@ -7,6 +7,8 @@ use crate::{EventFault, LedgerFault};
 
 /// SQLite's primary result code for a full disk.
 const SQLITE_FULL: &str = "13";
+/// SQLite's primary result code for a database that another connection uses.
+const SQLITE_BUSY: u32 = 5;
 
 /// A failed operation on a run directory.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +55,15 @@ pub enum StoreError {
         /// Where and how.
         #[source]
         source: LedgerFault,
+    },
+    /// The ledger's chain holds, but it lacks lines that must have been there: it was shortened.
+    /// Nothing was moved or written.
+    #[error("{}: the ledger {what}; restore it from a copy", path.display())]
+    LedgerShort {
+        /// The ledger.
+        path: PathBuf,
+        /// What it lacks.
+        what: String,
     },
     /// A database operation failed.
     #[error("cannot {action} in {}", path.display())]
@@ -173,5 +184,18 @@ impl StoreError {
                 .is_some_and(|code| code == SQLITE_FULL),
             _ => false,
         }
+    }
+
+    /// Does another connection keep the database from doing this now?
+    pub(crate) fn is_busy(&self) -> bool {
+        let Self::Database { source, .. } = self else {
+            return false;
+        };
+        let code = source
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code)
+            .and_then(|code| code.parse::<u32>().ok());
+        // The low byte of an extended code is the primary one.
+        code.is_some_and(|code| code & 0xff == SQLITE_BUSY)
     }
 }

@@ -114,7 +114,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Locked`], [`StoreError::Closed`], [`StoreError::Ledger`],
-    /// [`StoreError::Events`], [`StoreError::LostEvent`]; I/O errors.
+    /// [`StoreError::LedgerShort`], [`StoreError::Events`], [`StoreError::LostEvent`]; I/O errors.
     pub async fn open(run_dir: &Path, at: UnixMs) -> Result<(Self, Recovery), StoreError> {
         Self::take_over(run_dir, at, false).await
     }
@@ -133,11 +133,12 @@ impl Store {
         closed: bool,
     ) -> Result<(Self, Recovery), StoreError> {
         let layout = RunLayout::of_run_dir(run_dir)?;
-        let for_writer = layout.clone();
-        let (writer, recovery, marks) =
-            blocking(&layout, move || recover::take_over(for_writer, at, closed)).await?;
-        let mut archive = Archive::open(&layout.archive()).await?;
-        recover::check_marks(&mut archive, &layout, &marks).await?;
+        let for_start = layout.clone();
+        let found = blocking(&layout, move || recover::begin(for_start, closed)).await?;
+        // Whatever must refuse the run does so before anything is moved or written.
+        recover::check_evidence(&layout, &found.report).await?;
+        let (writer, recovery) = blocking(&layout, move || found.take_over(at)).await?;
+        let archive = Archive::open(&layout.archive()).await?;
         Ok((Self::with(layout, writer, archive), recovery))
     }
 

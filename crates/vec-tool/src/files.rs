@@ -1,7 +1,8 @@
 //! Prediction files and the view that each belongs to.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use vec_types::ViewId;
@@ -22,6 +23,8 @@ const VIEWS_VARIABLE: &str = "VEC_VIEWS_DIR";
 pub(crate) enum FilesError {
     #[error("cannot read prediction file {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
+    #[error("prediction file {0} is not a regular file")]
+    NotRegular(PathBuf),
     #[error("prediction file {0} is longer than {FILE_BYTES_MAX} bytes")]
     TooLong(PathBuf),
     #[error("cannot list the views in {dir}: {source}")]
@@ -51,9 +54,18 @@ fn read(path: &Path) -> Result<Vec<u8>, FilesError> {
         source,
     };
     let too_long = || FilesError::TooLong(path.to_owned());
-    let file = File::open(path).map_err(failed)?;
-    // A regular file is refused by its length; what grows or has none is cut while reading.
-    if file.metadata().map_err(failed)?.len() > FILE_BYTES_MAX {
+    // Without O_NONBLOCK, opening a FIFO waits for a writer for ever; regular files ignore it.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
+        .map_err(failed)?;
+    let meta = file.metadata().map_err(failed)?;
+    if !meta.is_file() {
+        return Err(FilesError::NotRegular(path.to_owned()));
+    }
+    // Refused by its length; what grows is cut while reading.
+    if meta.len() > FILE_BYTES_MAX {
         return Err(too_long());
     }
     let mut bytes = Vec::new();

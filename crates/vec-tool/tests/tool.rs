@@ -218,3 +218,23 @@ async fn an_absent_scorer_and_unclear_views_are_one_line() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_is_no_regular_file_is_refused_at_once() {
+    let dir = stage();
+    let dir = dir.path();
+    let made = std::process::Command::new("mkfifo")
+        .arg(dir.join("fifo"))
+        .status();
+    assert!(made.expect("mkfifo").success());
+    for name in ["fifo", "views"] {
+        let args = ["vec-score", name];
+        let ended = tool(dir, &args);
+        let ended = tokio::time::timeout(std::time::Duration::from_secs(20), ended).await;
+        let output = ended.expect("does not block");
+        let text = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let said = format!("prediction file {name} is not a regular file");
+        assert!(text.contains(&said), "{text}");
+    }
+}

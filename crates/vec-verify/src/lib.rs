@@ -6,6 +6,7 @@
 //! the place, what was expected and what was found; the check goes on.
 
 mod archive;
+mod evidence;
 mod files;
 mod ledger;
 mod lock;
@@ -80,6 +81,9 @@ pub async fn verify(run_dir: &Path, options: &VerifyOptions) -> Result<VerifyRep
     let replay = options.replay;
     let open = options.open;
     blocking(run_dir, move || {
+        if let Some(ledger) = &ledger {
+            evidence::check(&layout, ledger, &events, &mut report);
+        }
         programs::check(&layout, &events, &mut report);
         lock::check(&layout, &events, &mut report);
         if replay {

@@ -1,8 +1,11 @@
 //! Collecting a whole directory tree within caps.
 //!
-//! Invariants: as of [`super`]; the walk looks at a bounded number of entries, in sorted order, and
-//! what it leaves out is listed with its reason.
+//! Invariants: as of [`super`]; the walk looks at a bounded number of entries, level by level and
+//! sorted by name within a directory, so that what lies higher is taken first and the result does
+//! not depend on the file system's order. What it leaves out is listed with its reason.
 
+use std::collections::{BinaryHeap, VecDeque};
+use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -13,7 +16,8 @@ use nix::sys::stat::{FileStat, fstat};
 use vec_types::RelPath;
 
 use super::{
-    CollectError, READ_FILE, copy_open, io_error, is_executable, kind, open_beneath, open_top,
+    CollectError, READ_DIR, READ_FILE, copy_open, io_error, is_executable, kind, open_beneath,
+    open_top,
 };
 
 /// How many left-out entries are listed; more are only counted in the last one.
@@ -21,6 +25,8 @@ const REJECTED_MAX: usize = 1000;
 /// Entries looked at per collected file allowed: bounds the walk over a bomb of odd entries.
 const VISITS_PER_FILE: u64 = 4;
 const VISITS_MIN: u64 = 1000;
+/// Names read of one directory at most; of more than may be visited the first by name are kept.
+const NAMES_MAX: u64 = 1 << 20;
 
 /// Caps of one tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,13 +99,15 @@ pub fn copy_tree(dir: &Path, dest: &Path, caps: &TreeCaps) -> Result<Collected, 
     let shown = dest.display().to_string();
     std::fs::create_dir_all(dest).map_err(|e| io_error("make", &shown, e))?;
     let mut walk = Walk {
+        top: &top,
         dest,
         caps,
         visits: 0,
         bytes: 0,
+        waiting: VecDeque::new(),
         collected: Collected::default(),
     };
-    walk.directory(top, "", 1)?;
+    walk.everything()?;
     let mut collected = walk.collected;
     collected.files.sort_by(|a, b| a.path.cmp(&b.path));
     collected.rejected.sort_by(|a, b| a.path.cmp(&b.path));
@@ -107,37 +115,64 @@ pub fn copy_tree(dir: &Path, dest: &Path, caps: &TreeCaps) -> Result<Collected, 
 }
 
 struct Walk<'a> {
+    top: &'a OwnedFd,
     dest: &'a Path,
     caps: &'a TreeCaps,
     visits: u64,
     bytes: u64,
+    /// Directories to look at, with their level. By name: any number of them may be open else.
+    waiting: VecDeque<(RelPath, u32)>,
     collected: Collected,
 }
 
 impl Walk<'_> {
-    fn directory(&mut self, fd: OwnedFd, prefix: &str, depth: u32) -> Result<(), CollectError> {
+    fn everything(&mut self) -> Result<(), CollectError> {
+        let fd = open_beneath(self.top, Path::new("."), READ_DIR)
+            .map_err(|errno| io_error("list", ".", errno.into()))?;
+        self.directory(fd, "", 1)?;
+        while let Some((path, depth)) = self.waiting.pop_front() {
+            let text = path.as_str();
+            match open_beneath(self.top, Path::new(text), READ_DIR) {
+                Ok(fd) => self.directory(fd, text, depth)?,
+                Err(_) => self.reject(text.to_owned(), RejectReason::Unreadable),
+            }
+        }
+        Ok(())
+    }
+
+    /// The first names of a directory, sorted; as many as may still be visited.
+    fn names(&mut self, dir: &mut Dir, prefix: &str) -> Result<Vec<CString>, CollectError> {
         let shown = if prefix.is_empty() { "." } else { prefix };
-        let mut dir = Dir::from_fd(fd).map_err(|e| io_error("list", shown, e.into()))?;
-        let mut names = Vec::new();
-        let visits_max = self
-            .caps
-            .files
-            .saturating_mul(VISITS_PER_FILE)
-            .max(VISITS_MIN);
+        let visits_max = self.caps.files.saturating_mul(VISITS_PER_FILE);
+        let left = visits_max.max(VISITS_MIN).saturating_sub(self.visits);
+        let (mut names, mut read) = (BinaryHeap::new(), 0_u64);
         for entry in dir.iter() {
             let entry = entry.map_err(|e| io_error("list", shown, e.into()))?;
-            let name = entry.file_name().to_owned();
+            let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            self.visits += 1;
-            if self.visits > visits_max {
-                self.reject(join(prefix, "…"), RejectReason::CapReached);
+            read += 1;
+            if read > NAMES_MAX {
                 break;
             }
-            names.push(name);
+            names.push(name.to_owned());
+            if names.len() as u64 > left {
+                // The last by name.
+                let _dropped = names.pop();
+            }
         }
-        names.sort_unstable();
+        if read > names.len() as u64 {
+            self.reject(join(prefix, "…"), RejectReason::CapReached);
+        }
+        self.visits += names.len() as u64;
+        Ok(names.into_sorted_vec())
+    }
+
+    fn directory(&mut self, fd: OwnedFd, prefix: &str, depth: u32) -> Result<(), CollectError> {
+        let shown = if prefix.is_empty() { "." } else { prefix };
+        let mut dir = Dir::from_fd(fd).map_err(|e| io_error("list", shown, e.into()))?;
+        let names = self.names(&mut dir, prefix)?;
         for name in names {
             let lossy = join(
                 prefix,
@@ -176,7 +211,10 @@ impl Walk<'_> {
                 self.reject(text.to_owned(), RejectReason::TooDeep);
                 Ok(())
             }
-            libc::S_IFDIR => self.directory(fd, text, depth + 1),
+            libc::S_IFDIR => {
+                self.waiting.push_back((path.clone(), depth + 1));
+                Ok(())
+            }
             libc::S_IFREG => self.file(File::from(fd), &stat, path),
             _ => {
                 self.reject(text.to_owned(), RejectReason::NotRegular);
@@ -241,5 +279,73 @@ fn join(prefix: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{prefix}/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const CAPS: TreeCaps = TreeCaps {
+        files: 1000,
+        depth: 5,
+        file_bytes: 1000,
+        total_bytes: 1 << 20,
+    };
+
+    fn taken(dir: &Path, caps: &TreeCaps) -> (Vec<String>, Vec<Rejected>) {
+        let dest = tempfile::tempdir().unwrap();
+        let collected = copy_tree(dir, dest.path(), caps).unwrap();
+        let files = collected.files.into_iter().map(|file| file.path);
+        (files.collect(), collected.rejected)
+    }
+
+    #[test]
+    fn higher_files_win_over_a_flood_below_and_the_cap_is_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let junk = dir.path().join("a/b");
+        fs::create_dir_all(&junk).unwrap();
+        for n in 0..5000 {
+            fs::write(junk.join(format!("{n:04}")), "x").unwrap();
+        }
+        for name in ["run.py", "METHOD.md", "a/z.py"] {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        let (files, rejected) = taken(dir.path(), &CAPS);
+        assert_eq!(files.len(), 1000);
+        for name in ["run.py", "METHOD.md", "a/z.py", "a/b/0000", "a/b/0996"] {
+            assert!(files.iter().any(|file| file == name), "{name}");
+        }
+        assert!(
+            rejected
+                .iter()
+                .all(|r| r.reason == RejectReason::CapReached)
+        );
+        for name in ["a/b/…", "a/b/0997"] {
+            assert!(rejected.iter().any(|r| r.path == name), "{name}");
+        }
+        assert_eq!((files, rejected), taken(dir.path(), &CAPS));
+        // Bytes, too, go to what lies higher.
+        let caps = TreeCaps {
+            total_bytes: 3,
+            ..CAPS
+        };
+        let (files, _) = taken(dir.path(), &caps);
+        assert_eq!(files, ["METHOD.md", "a/z.py", "run.py"]);
+    }
+
+    #[test]
+    fn of_too_many_entries_the_first_by_name_are_looked_at() {
+        let dir = tempfile::tempdir().unwrap();
+        for n in (0..1200).rev() {
+            fs::write(dir.path().join(format!("{n:04}")), "x").unwrap();
+        }
+        let caps = TreeCaps { files: 10, ..CAPS };
+        let (files, rejected) = taken(dir.path(), &caps);
+        let first: Vec<String> = (0..10).map(|n| format!("{n:04}")).collect();
+        assert_eq!(files, first);
+        assert!(rejected.iter().any(|r| r.path == "…"), "the rest is told");
+        assert!(!rejected.iter().any(|r| r.path == "1000"), "not looked at");
     }
 }

@@ -198,6 +198,21 @@ fn stable_copy(path: &Path) -> Result<(TempDir, PathBuf), StoreError> {
 }
 
 impl Archive {
+    /// Every event as far as it can be read without changing anything; none when the archive was
+    /// not made yet, or a crash came before its tables.
+    pub(crate) async fn peek(path: &Path) -> Result<Vec<StoredEvent>, StoreError> {
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        let mut reader = ArchiveReader::open(path).await?;
+        let table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'events'";
+        let name = |row: &SqliteRow| row.try_get::<String, _>("name");
+        if reader.rows(table, name).await?.is_empty() {
+            return Ok(Vec::new());
+        }
+        reader.events_after(0).await
+    }
+
     /// A writable copy in a temporary directory, for checks that rebuild tables. The copy goes
     /// with the returned guard.
     ///

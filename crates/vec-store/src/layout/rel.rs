@@ -1,6 +1,7 @@
 //! Relative paths of a run directory, for `NewFile` and the ledger.
 
 use super::{ARCHIVE, LEDGER};
+use vec_search::{Effect, Event};
 use vec_types::{Digest, ExecName, NodeId, PathError, RelPath};
 
 // Only for texts made of constants and checked ids, which are always relative paths.
@@ -85,6 +86,23 @@ pub fn exec_dir(node: NodeId, exec: ExecName) -> RelPath {
 #[must_use]
 pub fn artifact(digest: Digest) -> RelPath {
     fixed(&format!("artifacts/{digest}"))
+}
+
+/// The file that is registered before this event is stored, where it has one that can be named:
+/// the plan of a planned node, the report of an execution. It may be absent (a plan that was not
+/// valid), but never there without a ledger line.
+#[must_use]
+pub fn evidence_of(event: &Event) -> Option<RelPath> {
+    match event {
+        Event::EffectEnded { effect, .. } => match effect {
+            Effect::Plan { node } => Some(plan(*node)),
+            Effect::Execute { node, exec } => {
+                Some(fixed(&format!("nodes/{node}/{exec}/report.json")))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// `final/<name>`.

@@ -1,6 +1,6 @@
 //! Taking over a run: a crash may have left temps, files in place without a ledger line,
 //! replacements without a ledger line, and a torn ledger line. Everything is kept; everything
-//! kept is registered.
+//! kept is registered. A ledger that was shortened is no crash: the run is refused untouched.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,53 +15,69 @@ use super::{Hook, Recovery};
 use crate::files::{empty_dir, hash_file, move_file, sync_dir, sync_dirs, walk_error};
 use crate::layout::ORPHANS;
 use crate::ledger::{Ledger, LedgerOp, LedgerReport, NewLine};
-use crate::{Archive, RunLayout, RunLock, StoreError, is_exempt_while_open, rel, taint};
+use crate::{
+    Archive, RunLayout, RunLock, StoreError, StoredEvent, is_exempt_while_open, rel, taint,
+};
 
-/// An event that the ledger marks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
-    line: u64,
-    seq: u64,
-    hash: Digest,
+/// A run whose lock is held and whose ledger is read. Nothing has been changed yet.
+#[derive(Debug)]
+pub(super) struct Found {
+    layout: RunLayout,
+    lock: RunLock,
+    ledger: Ledger,
+    pub(super) report: LedgerReport,
 }
 
-pub(super) fn take_over(
-    layout: RunLayout,
-    at: UnixMs,
-    closed: bool,
-) -> Result<(Writer, Recovery, Vec<Mark>), StoreError> {
+pub(super) fn begin(layout: RunLayout, closed: bool) -> Result<Found, StoreError> {
     let run_dir = layout.run_dir().to_owned();
     if !run_dir.is_dir() {
         let missing = io::Error::from(io::ErrorKind::NotFound);
         return Err(StoreError::io("open", &run_dir)(missing));
     }
     let lock = RunLock::acquire(&layout)?;
-    let (mut ledger, report) = Ledger::open(&layout.ledger())?;
+    let (ledger, report) = Ledger::open(&layout.ledger())?;
     if report.closed && !closed {
         return Err(StoreError::Closed(run_dir));
     }
     if closed && !report.closed {
         return Err(StoreError::NotClosed(run_dir));
     }
-    let mut recovery = Recovery::default();
-    if report.torn_tail > 0 {
-        recovery.torn_tail = Some(keep_torn_tail(&layout, &mut ledger, &report)?);
+    Ok(Found {
+        layout,
+        lock,
+        ledger,
+        report,
+    })
+}
+
+impl Found {
+    /// Sets right what a crash left behind, and reopens a closed run.
+    pub(super) fn take_over(self, at: UnixMs) -> Result<(Writer, Recovery), StoreError> {
+        let Self {
+            layout,
+            lock,
+            mut ledger,
+            report,
+        } = self;
+        let mut recovery = Recovery::default();
+        if report.torn_tail > 0 {
+            recovery.torn_tail = Some(keep_torn_tail(&layout, &mut ledger, &report)?);
+        }
+        let mut writer = Writer::with(layout, ledger, report.registry, lock)?;
+        if report.closed {
+            reopen(&mut writer, at, report.head)?;
+        }
+        recovery.undone = writer.undo()?;
+        recovery.orphans = writer.sweep(at)?;
+        recovery.missing = writer.missing();
+        let reasons: Vec<String> = recovery
+            .missing
+            .iter()
+            .map(|path| format!("{path} is in the ledger but not on disk"))
+            .collect();
+        taint(&writer.layout, at, &reasons)?;
+        Ok((writer, recovery))
     }
-    let marks = marks_of(&report);
-    let mut writer = Writer::with(layout, ledger, report.registry, lock)?;
-    if closed {
-        reopen(&mut writer, at, report.head)?;
-    }
-    recovery.undone = writer.undo()?;
-    recovery.orphans = writer.sweep(at)?;
-    recovery.missing = writer.missing();
-    let reasons: Vec<String> = recovery
-        .missing
-        .iter()
-        .map(|path| format!("{path} is in the ledger but not on disk"))
-        .collect();
-    taint(&writer.layout, at, &reasons)?;
-    Ok((writer, recovery, marks))
 }
 
 fn reopen(writer: &mut Writer, at: UnixMs, head: Digest) -> Result<(), StoreError> {
@@ -101,36 +117,63 @@ fn keep_torn_tail(
     Ok(kept)
 }
 
-fn marks_of(report: &LedgerReport) -> Vec<Mark> {
-    let marks = report.entries.iter();
-    marks
-        .filter(|entry| entry.op == LedgerOp::ArchiveMark && entry.size > 0)
-        .map(|entry| Mark {
-            line: entry.seq,
-            seq: entry.size,
-            hash: entry.sha256,
-        })
-        .collect()
+/// Ledger, archive and files must agree as no crash can make them disagree: every marked event is
+/// there with its hash, and what an event refers to is registered, as is the lock. Reads only.
+///
+/// A crash while the launcher writes the lock is refused, too: such a run has not begun, and
+/// without its lock it never can.
+pub(super) async fn check_evidence(
+    layout: &RunLayout,
+    report: &LedgerReport,
+) -> Result<(), StoreError> {
+    let events = Archive::peek(&layout.archive()).await?;
+    check_marks(layout, report, &events)?;
+    let short = |what: String| StoreError::LedgerShort {
+        path: layout.ledger(),
+        what,
+    };
+    let absent = |path: &RelPath| {
+        !report.registry.contains_key(path) && layout.at(path).symlink_metadata().is_ok()
+    };
+    let lock = rel::config_lock();
+    if absent(&lock) {
+        let hint = if events.is_empty() {
+            " and the archive holds no event, so the launch was cut short: start a new run, or"
+        } else {
+            ""
+        };
+        return Err(short(format!("does not register {lock}{hint}")));
+    }
+    if report.entries.is_empty() && !events.is_empty() {
+        let count = events.len();
+        return Err(short(format!(
+            "has no line, but the archive holds {count} events"
+        )));
+    }
+    // An event of another version names nothing here; opening the archive checks the chain.
+    let decoded = events.iter().filter_map(|row| row.event().ok());
+    let mut named = decoded.filter_map(|event| rel::evidence_of(&event));
+    match named.find(absent) {
+        Some(path) => Err(short(format!("does not register {path}"))),
+        None => Ok(()),
+    }
 }
 
 /// Every marked event must be there with its hash: otherwise acknowledged events are lost.
-pub(super) async fn check_marks(
-    archive: &mut Archive,
+fn check_marks(
     layout: &RunLayout,
-    marks: &[Mark],
+    report: &LedgerReport,
+    events: &[StoredEvent],
 ) -> Result<(), StoreError> {
-    if marks.is_empty() {
-        return Ok(());
-    }
-    let events = archive.events().await?;
-    for mark in marks {
-        let index = usize::try_from(mark.seq - 1).ok();
+    let marks = report.entries.iter();
+    for mark in marks.filter(|entry| entry.op == LedgerOp::ArchiveMark && entry.size > 0) {
+        let index = usize::try_from(mark.size - 1).ok();
         let found = index.and_then(|index| events.get(index));
-        if found.is_none_or(|event| event.hash != mark.hash) {
+        if found.is_none_or(|event| event.hash != mark.sha256) {
             return Err(StoreError::LostEvent {
                 path: layout.archive(),
-                seq: mark.seq,
-                line: mark.line,
+                seq: mark.size,
+                line: mark.seq,
             });
         }
     }

@@ -79,6 +79,13 @@ async fn play(steps: &[Step], root: &Path, copies: &Path) -> (Vec<StoredEvent>, 
         .await
         .expect("creates");
     let layout = store.layout().clone();
+    // As the launcher does, before any event.
+    let lock = Batch {
+        at: at(0),
+        files: vec![file("config.lock.json", "{}")],
+        events: Vec::new(),
+    };
+    store.commit(lock).await.expect("commits the lock");
     let acknowledged = Arc::new(AtomicU64::new(0));
     let taken = Arc::new(Mutex::new(Vec::new()));
     let hook = {

@@ -3,4 +3,5 @@
 mod commit;
 mod crash;
 mod full_disk;
+mod shortened;
 mod support;

@@ -245,7 +245,10 @@ impl Made {
         let dir = rel::exec_dir(node, exec);
         let text = prediction(node, exec);
         let in_dir = |name: &str| rel::join(&dir, name).expect("path");
-        let mut files = vec![NewFile::create(in_dir("stdout"), "")];
+        let mut files = vec![
+            NewFile::create(in_dir("stdout"), ""),
+            NewFile::create(in_dir("report.json"), "{}"),
+        ];
         for view in &views {
             let name = in_dir(&format!("{view}/pred.csv"));
             files.push(NewFile::create(name, text.as_bytes()));

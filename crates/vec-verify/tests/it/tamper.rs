@@ -160,3 +160,42 @@ async fn a_rewritten_ledger_does_not_hide_changed_code_views_and_programs() {
         .any(|f| f.check == Check::Programs && f.place == "programs.git refs/nodes/0");
     assert!(named, "{report:?}");
 }
+
+/// Cut at a line's end the chain holds, and an open run has no `close` to miss.
+#[tokio::test]
+async fn a_shortened_ledger_is_found_in_both_modes() {
+    let root = TempDir::new().expect("tempdir");
+    let layout = closed_run(root.path(), 1).await;
+    let bytes = fs::read(layout.ledger()).expect("ledger");
+    let lines: Vec<&[u8]> = bytes.split_inclusive(|b| *b == b'\n').collect();
+    let first = |end: &str| {
+        let paths = lines.iter().map(|line| {
+            let line: serde_json::Value = serde_json::from_slice(line).expect("JSON");
+            line["path"].as_str().expect("a path").to_owned()
+        });
+        let mut found = paths.enumerate().filter(|(_, path)| path.ends_with(end));
+        found.next().expect("such a line")
+    };
+    let lock = first("config.lock.json");
+    let mut cases = vec![(0, lock.1.clone()), (2, lock.1.clone()), lock];
+    cases.extend([first("/PLAN.json"), first("/report.json")]);
+    for (kept, name) in &cases {
+        let kept = *kept;
+        fs::write(layout.ledger(), lines[..kept].concat()).expect("ledger");
+        for open in [false, true] {
+            let options = VerifyOptions {
+                open,
+                ..VerifyOptions::default()
+            };
+            let report = verify(layout.run_dir(), &options).await.expect("checks");
+            let found = report.findings.iter();
+            let found = found.filter(|f| f.check == Check::Coverage && f.place == *name);
+            assert_eq!(found.count(), 1, "{name}, {kept} lines, {open}: {report:?}");
+            let pending = report
+                .pending
+                .iter()
+                .any(|text| text.starts_with(name.as_str()));
+            assert!(!pending, "{report:?}");
+        }
+    }
+}
