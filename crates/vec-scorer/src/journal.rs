@@ -1,6 +1,7 @@
 //! The journal file: read back at start, appended and synced before any answer. A torn last line
-//! is what a kill in mid-write leaves: it is cut off and said so; anything else that does not
-//! read is an error. A charge is on disk before its scoring begins, so that a kill may leave one
+//! is what a kill in mid-write or a full disk leaves: it is closed by a mark, never cut (the bytes
+//! may be marked in the ledger), and skipped; anything else that does not read is an error. A
+//! charge is on disk before its scoring begins, so that a kill may leave one
 //! charge without an answer (the query in flight) and can never lose one.
 
 use std::fs::File;
@@ -20,8 +21,8 @@ pub enum JournalError {
     /// Reading failed.
     #[error("read the scorer's journal")]
     Read(#[source] std::io::Error),
-    /// Cutting off a torn line failed.
-    #[error("cut the torn last line off the scorer's journal")]
+    /// Closing a torn line failed.
+    #[error("close the torn last line of the scorer's journal")]
     Cut(#[source] std::io::Error),
     /// Writing or syncing failed: nothing may be answered any more.
     #[error("append to the scorer's journal")]
@@ -54,9 +55,12 @@ pub struct Journal {
     file: File,
 }
 
+/// Ends a line that a crash or a full disk cut short; no record ends so.
+const TORN: &[u8] = b" #torn";
+
 impl Journal {
-    /// Reads the journal back (`file` is open for reading and appending) and cuts off a torn last
-    /// line.
+    /// Reads the journal back (`file` is open for reading and appending) and closes a torn last
+    /// line with [`TORN`]. Nothing is cut off: the ledger may hold a mark over those bytes.
     ///
     /// # Errors
     /// [`JournalError`] when it cannot be read or its lines contradict each other.
@@ -81,6 +85,10 @@ impl Journal {
                 }
                 Some(_) => break true,
             }
+            if line.ends_with(TORN) {
+                whole += read as u64;
+                continue;
+            }
             let record: Record =
                 serde_json::from_slice(&line).map_err(|error| JournalError::Line {
                     line: number,
@@ -98,9 +106,10 @@ impl Journal {
             tracing::warn!(
                 line = number,
                 kept_bytes = whole,
-                "cutting a torn last line off the journal"
+                "closing a torn last line of the journal"
             );
-            file.set_len(whole)
+            let closed = [TORN, b"\n"].concat();
+            file.write_all(&closed)
                 .and_then(|()| file.sync_data())
                 .map_err(JournalError::Cut)?;
         }
@@ -188,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_last_line_is_cut_at_every_byte() {
+    fn a_torn_last_line_is_closed_at_every_byte() {
         let dir = tempfile::tempdir().expect("dir");
         let path = dir.path().join("journal");
         let first = Journal::line(&register("1-0")).expect("line");
@@ -197,7 +206,9 @@ mod tests {
             std::fs::write(&path, [&first, &second[..cut]].concat()).expect("write");
             let (mut journal, state) = open(&path).expect("opens");
             assert_eq!(state.open_clients().count(), 1, "{cut}");
-            assert_eq!(std::fs::read(&path).expect("read"), first, "{cut}");
+            let bytes = std::fs::read(&path).expect("read");
+            let before = [&first, &second[..cut]].concat();
+            assert!(bytes.starts_with(&before), "evidence is never cut: {cut}");
             journal.append(&second).expect("append");
             assert_eq!(open(&path).expect("opens").1.open_clients().count(), 2);
         }
