@@ -60,7 +60,7 @@ const TORN: &[u8] = b" #torn";
 
 impl Journal {
     /// Reads the journal back (`file` is open for reading and appending) and closes a torn last
-    /// line with [`TORN`]. Nothing is cut off: the ledger may hold a mark over those bytes.
+    /// line with a mark. Nothing is cut off: the ledger may hold a mark over those bytes.
     ///
     /// # Errors
     /// [`JournalError`] when it cannot be read or its lines contradict each other.
