@@ -1,9 +1,19 @@
 //! Lock → the rules that `vec-search` decides by. Total: every lock that parses has a policy, and
 //! `run_start` holds exactly this one.
 
-use vec_search::{Budget, Guard, Policy, SeedProgram, Select};
+use vec_search::{
+    Budget, Continuation, Draft, Family, Guard, Plateau, Policy, Reserve, SeedProgram, Select,
+};
 
 use crate::{Board, Config, Lock, RulerRole};
+
+/// The policy of PLT until it has keys.
+const PLATEAU_OFF: Plateau = Plateau {
+    enabled: false,
+    window: 8,
+    top_k: 5,
+    draft_p: 0.5,
+};
 
 /// The policy of a locked run.
 #[must_use]
@@ -26,8 +36,19 @@ pub fn policy_of(config: &Config, board: &Board) -> Policy {
         select: Select {
             c_puct: config.select.c_puct,
             streak_counts_gen: config.select.streak_counts_gen,
+            streak_len: 2,
+            reserve_improve: Some(10.0),
         },
-        families: board.families.iter().map(|f| f.id.clone()).collect(),
+        draft: Draft::RoundRobin,
+        plateau: PLATEAU_OFF,
+        families: board
+            .families
+            .iter()
+            .map(|family| Family {
+                id: family.id.clone(),
+                category: None,
+            })
+            .collect(),
         seed_programs: board
             .seed_programs
             .iter()
@@ -64,5 +85,11 @@ pub fn policy_of(config: &Config, board: &Board) -> Policy {
             term_grace_ms: seconds(config.execution.term_grace_s),
             place_room_ms: seconds(config.final_selection.place_room_s),
         },
+        reserve: Some(Reserve {
+            margin_ms: seconds(config.final_selection.reserve_margin_s),
+            queue_ms: seconds(config.scoring.queue_estimate_s),
+            time_limit_ms: seconds(board.limits.time_limit_s),
+        }),
+        continuation: Continuation::default(),
     }
 }

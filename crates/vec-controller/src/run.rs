@@ -236,7 +236,7 @@ impl Run {
                 self.spans.settled(*node);
             }
             Event::PhaseChange { to, .. } => tracing::info!(phase = ?to, "phase"),
-            Event::Stop { reason, detail } => {
+            Event::Stop { reason, detail, .. } => {
                 tracing::info!(reason = reason.as_str(), detail, "stop");
             }
             _ => {}

@@ -62,7 +62,7 @@ pub(crate) fn coverage(state: &RunState) -> Value {
     let mut families: BTreeMap<String, BTreeMap<&str, u32>> = BTreeMap::new();
     if let Some(policy) = state.policy() {
         for family in &policy.families {
-            families.entry(family.to_string()).or_default();
+            families.entry(family.id.to_string()).or_default();
         }
     }
     for node in state

@@ -80,10 +80,11 @@ fn task(input: &ResearcherInput<'_>) -> String {
             "Plan a first, minimal program of family `{}` (draft). There is no parent; `solution/` starts empty.",
             input.family.as_ref().map_or("other", FamilyId::as_str)
         ),
-        Operator::Improve => {
+        Operator::Improve | Operator::Resume => {
             "Plan one structural change of the parent that should raise its score (improve)."
                 .to_owned()
         }
+        Operator::Tune => "Change only numeric constants of the parent (tune).".to_owned(),
         Operator::Debug => {
             "The parent failed when it was executed. Plan its repair and nothing else (debug)."
                 .to_owned()

@@ -148,6 +148,24 @@ pub enum CorruptRun {
         /// What does not fit.
         why: &'static str,
     },
+    /// An event of continuation or carry-over that does not fit.
+    #[error("{kind} of node {node}: {why}")]
+    Import {
+        /// Word of the event.
+        kind: String,
+        /// Node.
+        node: NodeId,
+        /// What does not fit.
+        why: String,
+    },
+    /// Data epochs follow each other.
+    #[error("data epoch {found} where {expected} comes next")]
+    Epoch {
+        /// Epoch that comes next.
+        expected: u32,
+        /// Epoch found.
+        found: u32,
+    },
     /// An event of final selection out of order.
     #[error("{kind}: {why}")]
     Final {

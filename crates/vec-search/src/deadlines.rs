@@ -1,5 +1,6 @@
-//! The run's points in time (requirements c, BUD): all fixed by `run_start` and the locked budget,
-//! except the guard's deadline, which moves earlier as run times are measured (FIN-09).
+//! The run's points in time (requirements c, BUD): fixed by `run_start` and the locked budget, except
+//! that a measured reserve moves cutoff earlier (RSV-04) and measured run times the guard's deadline
+//! (FIN-09).
 
 use serde::{Deserialize, Serialize};
 use vec_types::UnixMs;
@@ -42,6 +43,17 @@ impl Deadlines {
             place_deadline: place,
             stop_at,
         }
+    }
+
+    /// With a longer final reserve: everything up to the settlement deadline moves earlier, the
+    /// hard end stays (RSV-04).
+    #[must_use]
+    pub(crate) fn with_reserve(&self, budget: &Budget, final_reserve_ms: i64) -> Self {
+        let budget = Budget {
+            final_reserve_ms,
+            ..budget.clone()
+        };
+        Self::new(self.t0, &budget)
     }
 
     /// The guard's deadline once run times are known: `longest_ms` is the longest single-view time

@@ -3,11 +3,14 @@
 //!
 //! Order matters and is the policy: ends first, then work in flight, then new work.
 
+mod creation;
 mod end;
 mod finale;
 mod guarding;
 mod pipeline;
 mod promotion;
+pub(crate) mod rescore;
+pub(crate) mod reserve;
 mod review;
 mod search;
 mod seeding;
@@ -20,7 +23,7 @@ use crate::{Effect, Event};
 
 type Rule = fn(&Run, UnixMs) -> Vec<Event>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     launch,
     end::after_answer,
     end::on_request,
@@ -30,6 +33,7 @@ const RULES: [Rule; 11] = [
     seeding::advance,
     review::sweep,
     promotion::sweep,
+    reserve::advance,
     search::advance,
     finale::advance,
 ];
@@ -54,15 +58,20 @@ fn opens_work(phase: Phase, batch: &[Event]) -> bool {
         Event::EffectStarted { effect } => {
             phase != Phase::Final || matches!(effect, Effect::Review { .. })
         }
-        Event::NodeCreated { .. } | Event::PromotionStart { .. } => phase != Phase::Final,
+        Event::NodeCreated { .. } | Event::RescoreStart { .. } | Event::PromotionStart { .. } => {
+            phase != Phase::Final
+        }
         // A review of the search is over before final selection looks at it.
         Event::FinalStart { .. } => true,
         _ => false,
     })
 }
 
+/// Seeding begins once everything is imported that the lock names (CON-01).
 fn launch(run: &Run, _: UnixMs) -> Vec<Event> {
-    if run.phase == Phase::Launching {
+    let is_imported =
+        run.nodes.len() >= usize::try_from(run.policy.continuation.imports).unwrap_or(0);
+    if run.phase == Phase::Launching && is_imported {
         vec![Event::PhaseChange {
             from: Phase::Launching,
             to: Phase::Seeding,

@@ -3,11 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 use vec_types::{
-    Digest, FamilyId, NodeId, NodeStatus, Operator, Phase, ProgramSeed, RunId, Score,
-    SeedProgramId, StopReason,
+    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Phase, ProgramSeed, RunId, RunNode,
+    Score, SeedProgramId, StopReason, UnixMs,
 };
 
-use crate::{Effect, Outcome, Policy};
+mod kind;
+
+use crate::{DraftMode, Effect, Import, Outcome, Policy, SelectReason, Standing};
 
 /// One event, version 1. Stored as canonical JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,11 @@ pub enum Event {
     StopRequested { reason: StopReason, detail: String },
     /// Fact: an effect ended.
     EffectEnded { effect: Effect, end: Outcome },
+    /// Fact: a node of an earlier run, in the order of that run (CON-01, CON-06).
+    Imported { node: NodeId, import: Box<Import> },
+    /// Fact: new data is mounted; what starts from here on sees it (EPO-01). Ids of what was
+    /// added.
+    EpochAdvance { epoch: u32, added: Vec<String> },
 
     /// Decision: next phase.
     PhaseChange { from: Phase, to: Phase },
@@ -32,6 +39,7 @@ pub enum Event {
         draft_p: f64,
         debug_p: f64,
         tune_p: f64,
+        plateau: bool,
         operator: Operator,
         inputs_digest: Digest,
     },
@@ -47,18 +55,51 @@ pub enum Event {
         from: Operator,
         why: String,
     },
-    /// Decision: the parent, and what every eligible parent looked like.
+    /// Decision: the parent, why, and what it was chosen from (SEL-14). `pool` counts the eligible
+    /// parents; the standings are all of them, or the `STANDINGS_MAX` with the largest U, in order
+    /// of nodes.
     Select {
         node: NodeId,
         parent: NodeId,
         reason: SelectReason,
+        plateau: bool,
+        pool: u32,
         standings: Vec<Standing>,
         inputs_digest: Digest,
     },
-    /// Decision: the family of a draft (DRF-08).
+    /// Decision: the family of a draft (DRF).
     DraftPick {
         node: NodeId,
         family: FamilyId,
+        mode: DraftMode,
+        plateau: bool,
+        inputs_digest: Digest,
+    },
+    /// Decision: carried-over work is taken up before anything is drawn (CAR-13, O-OPR-3); no
+    /// random number is used.
+    ResumePick {
+        node: NodeId,
+        carried: NodeId,
+        work: RunNode,
+        inputs_digest: Digest,
+    },
+    /// Decision: carried-over work is not taken up, for good (CAR-22).
+    ResumeRefused {
+        node: NodeId,
+        work: RunNode,
+        why: String,
+    },
+    /// Decision: the search stopped, or began again, to get better (PLT-04).
+    Plateau { active: bool, inputs_digest: Digest },
+    /// Decision: an import is executed and scored again (CON-02).
+    RescoreStart { node: NodeId },
+    /// Decision: it was not scored again; it stays `imported_unscored` for the next run (CON-03).
+    RescoreCut { node: NodeId, why: String },
+    /// Decision: final selection needs more time than was reserved; cutoff moves earlier (RSV-04).
+    FinalReserve {
+        reserve_ms: i64,
+        estimate_ms: i64,
+        cutoff: UnixMs,
         inputs_digest: Digest,
     },
     /// Decision: a node exists; its virtual visits count from here.
@@ -78,6 +119,7 @@ pub enum Event {
         no_progress: bool,
         same_as_parent: bool,
         budget_cut: bool,
+        epoch: u32,
         detail: String,
         inputs_digest: Digest,
     },
@@ -87,17 +129,20 @@ pub enum Event {
         parent: NodeId,
         text: String,
     },
-    /// Decision: run these seeds for a node (PRO-02).
+    /// Decision: run these executions for a node, so that every seed is measured in `epoch`
+    /// (PRO-02, EPO-04).
     PromotionStart {
         node: NodeId,
         generation: u32,
-        seeds: Vec<ProgramSeed>,
+        epoch: u32,
+        execs: Vec<ExecName>,
         inputs_digest: Digest,
     },
-    /// Decision: three seeds are in; the ranking score is now their mean.
+    /// Decision: all seeds are in; the ranking score is now their mean.
     PromotionDone {
         node: NodeId,
         generation: u32,
+        epoch: u32,
         mean: Score,
         inputs_digest: Digest,
     },
@@ -105,7 +150,10 @@ pub enum Event {
     PromotionFailed {
         node: NodeId,
         generation: u32,
+        epoch: u32,
+        cause: PromotionFailure,
         why: String,
+        inputs_digest: Digest,
     },
     /// Decision: final selection begins with these candidates, best first (FIN-05).
     FinalStart {
@@ -138,35 +186,25 @@ pub enum Event {
     FinalGuardRefused { why: String },
     /// Decision: the run's answer.
     WinnerChosen { node: NodeId, is_baseline: bool },
-    /// Decision: nothing more happens.
-    Stop { reason: StopReason, detail: String },
+    /// Decision: nothing more happens. The digest is over everything that the run knows.
+    Stop {
+        reason: StopReason,
+        detail: String,
+        inputs_digest: Digest,
+    },
 }
 
-/// Why this parent (SEL-14).
+/// How a promotion failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SelectReason {
-    /// Largest U.
-    ArgmaxU,
-    /// Largest U among all, since every eligible parent was busy.
-    ArgmaxUBusy,
-    /// Largest U with failure-streak suspensions lifted, since nothing else was left.
-    ArgmaxUSuspended,
-    /// The failed node to repair (O-OPR-2).
-    DebugTarget,
-}
-
-/// An eligible parent as selection saw it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
-    /// The node.
-    pub node: NodeId,
-    /// FUTS rank score in 0..=1.
-    pub rank: f64,
-    /// Visits incl. virtual ones.
-    pub visits: u64,
-    /// rank + exploration term.
-    pub u: f64,
+pub enum PromotionFailure {
+    /// The program's fault: not tried again in this epoch (O-PRO-1).
+    Faulty,
+    /// An infrastructure fault: tried again, at most [`crate::PROMOTION_ATTEMPTS_MAX`] times in
+    /// one epoch.
+    Lost,
+    /// Out of time (PRO-06): final selection may run it.
+    Abandoned,
 }
 
 /// Why a candidate is out of final selection.
@@ -190,83 +228,4 @@ pub struct Pair {
     pub candidate: Option<Score>,
     /// Baseline's score.
     pub baseline: Option<Score>,
-}
-
-impl Event {
-    /// Facts come from outside; everything else is a decision that replay re-derives.
-    #[must_use]
-    pub const fn is_fact(&self) -> bool {
-        matches!(
-            self,
-            Self::RunStart { .. }
-                | Self::RunResume { .. }
-                | Self::StopRequested { .. }
-                | Self::EffectEnded { .. }
-        )
-    }
-
-    /// The node that it concerns, for the archive's `node` column.
-    #[must_use]
-    pub const fn node(&self) -> Option<NodeId> {
-        match self {
-            Self::EffectEnded { effect, .. } | Self::EffectStarted { effect } => {
-                Some(effect.node())
-            }
-            Self::Draw { node, .. }
-            | Self::FallbackToImprove { node, .. }
-            | Self::FallbackToDraft { node, .. }
-            | Self::Select { node, .. }
-            | Self::DraftPick { node, .. }
-            | Self::NodeCreated { node, .. }
-            | Self::NodeSettled { node, .. }
-            | Self::RefutedDirection { node, .. }
-            | Self::PromotionStart { node, .. }
-            | Self::PromotionDone { node, .. }
-            | Self::PromotionFailed { node, .. }
-            | Self::CandidateSkipped { node, .. }
-            | Self::WinnerChosen { node, .. } => Some(*node),
-            Self::GuardStart { candidate, .. } | Self::GuardResult { candidate, .. } => {
-                Some(*candidate)
-            }
-            Self::RunStart { .. }
-            | Self::RunResume { .. }
-            | Self::StopRequested { .. }
-            | Self::PhaseChange { .. }
-            | Self::FinalStart { .. }
-            | Self::FinalGuardRefused { .. }
-            | Self::Stop { .. } => None,
-        }
-    }
-
-    /// The word in the archive's `kind` column (requirements d): `plan_start`, `execute_end`, ….
-    #[must_use]
-    pub fn kind(&self) -> String {
-        let word = match self {
-            Self::EffectStarted { effect } => return format!("{}_start", effect.kind()),
-            Self::EffectEnded { effect, .. } => return format!("{}_end", effect.kind()),
-            Self::RunStart { .. } => "run_start",
-            Self::RunResume { .. } => "run_resume",
-            Self::StopRequested { .. } => "stop_requested",
-            Self::PhaseChange { .. } => "phase_change",
-            Self::Draw { .. } => "draw",
-            Self::FallbackToImprove { .. } => "fallback_to_improve",
-            Self::FallbackToDraft { .. } => "fallback_to_draft",
-            Self::Select { .. } => "select",
-            Self::DraftPick { .. } => "draft_pick",
-            Self::NodeCreated { .. } => "node_created",
-            Self::NodeSettled { .. } => "node_settled",
-            Self::RefutedDirection { .. } => "refuted_direction",
-            Self::PromotionStart { .. } => "promotion_start",
-            Self::PromotionDone { .. } => "promotion_done",
-            Self::PromotionFailed { .. } => "promotion_failed",
-            Self::FinalStart { .. } => "final_start",
-            Self::CandidateSkipped { .. } => "candidate_skipped",
-            Self::GuardStart { .. } => "guard_start",
-            Self::GuardResult { .. } => "guard_result",
-            Self::FinalGuardRefused { .. } => "final_guard_refused",
-            Self::WinnerChosen { .. } => "winner_chosen",
-            Self::Stop { .. } => "stop",
-        };
-        word.to_owned()
-    }
 }

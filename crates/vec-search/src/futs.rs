@@ -152,31 +152,15 @@ pub fn rank_scores_by_age(scores: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// Ranks of the wrapper: equal scores, failures included, get the mean of their ranks (SEL-07,
-/// O-SEL-7). Without ties these are [`rank_scores_by_age`].
+/// Mean of the ranks `first..=last` among `n` nodes, scaled to 0..=1; 0.5 for a single node. The
+/// wrapper gives it to equal scores (SEL-07); with `first == last` it is the reference's rank.
 #[must_use]
-pub fn rank_scores_averaged(scores: &[f64]) -> Vec<f64> {
-    let n = scores.len();
+pub fn mean_rank(first: usize, last: usize, n: usize) -> f64 {
     if n == 1 {
-        return vec![0.5];
+        return 0.5;
     }
-    let order = ascending(scores);
-    let mut ranks = vec![0.0; n];
-    let mut first = 0;
-    while first < n {
-        let value = scores[order[first]];
-        let same = order[first..]
-            .iter()
-            .take_while(|index| scores[**index] == value)
-            .count();
-        let last = first + same - 1;
-        let mean = (count(first as u64) + count(last as u64)) / 2.0;
-        for index in &order[first..=last] {
-            ranks[*index] = mean / count(n as u64 - 1);
-        }
-        first = last + 1;
-    }
-    ranks
+    let mean = (count(first as u64) + count(last as u64)) / 2.0;
+    mean / count(n as u64 - 1)
 }
 
 // `sort_by` is stable. Scores are never NaN; −0.0 and 0.0 are one score, so no total_cmp.
@@ -217,10 +201,8 @@ mod tests {
     fn ties_rank_by_age_here_and_by_mean_in_the_wrapper() {
         let scores = [f64::NEG_INFINITY, 2.0, f64::NEG_INFINITY, 2.0, 2.0];
         assert_eq!(rank_scores_by_age(&scores), [0.0, 0.5, 0.25, 0.75, 1.0]);
-        assert_eq!(
-            rank_scores_averaged(&scores),
-            [0.125, 0.75, 0.125, 0.75, 0.75]
-        );
+        assert_eq!((mean_rank(0, 1, 5), mean_rank(2, 4, 5)), (0.125, 0.75));
+        assert_eq!((mean_rank(3, 3, 5), mean_rank(0, 0, 1)), (0.75, 0.5));
     }
 
     #[test]

@@ -1,153 +1,210 @@
 //! Candidate identity (CID): which scored nodes are the same candidate. Three criteria, joined
-//! transitively by union-find; the oldest member names the group.
+//! transitively; the oldest member names the group. Kept up to date as scores come in, so that a
+//! question costs the size of one group.
 
 use std::collections::BTreeMap;
 
-use vec_types::{Digest, ExecName, NodeId, ScoreReport, TreeId, ViewId};
+use vec_types::{Digest, Hasher, NodeId, ProgramSeed, ScoreReport, ViewId};
 
-use crate::ExecResult;
-use crate::node::Node;
+use crate::node::{Node, Rerun, RerunStage, SEED_0};
 use crate::state::Run;
-
-/// Seeds that two nodes must share before equal scores make them one candidate (CID-01 c).
-const COMMON_SEEDS_MIN: usize = 2;
+use crate::{ExecReport, ExecResult};
 
 /// Groups of equal candidates among the scored nodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Groups {
-    parent: BTreeMap<NodeId, NodeId>,
+    /// Group of every node that is not alone.
+    slots: BTreeMap<NodeId, usize>,
+    groups: Vec<Group>,
+    /// The first node seen with a key of each criterion.
+    first: BTreeMap<Digest, NodeId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Group {
+    oldest: NodeId,
+    members: Vec<NodeId>,
 }
 
 impl Groups {
-    pub(crate) fn of(run: &Run) -> Self {
-        let scored: Vec<&Node> = run.nodes.iter().filter(|node| node.is_scored()).collect();
-        let mut groups = Self {
-            parent: scored.iter().map(|node| (node.id, node.id)).collect(),
-        };
-        groups.join_equal_programs(&scored);
-        groups.join_equal_outputs(run, &scored);
-        groups.join_equal_scores(&scored);
-        groups
-    }
-
-    /// The oldest member of the node's group; the node itself when it is not scored.
+    /// The oldest member of the node's group; the node itself when it is alone.
     pub(crate) fn root(&self, node: NodeId) -> NodeId {
-        let mut at = node;
-        while let Some(next) = self.parent.get(&at).filter(|next| **next != at) {
-            at = *next;
+        self.group(node).map_or(node, |group| group.oldest)
+    }
+
+    /// The other members of its group.
+    pub(crate) fn others(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        let members = self.group(node).map_or(&[][..], |group| &group.members);
+        members.iter().copied().filter(move |other| *other != node)
+    }
+
+    fn group(&self, node: NodeId) -> Option<&Group> {
+        self.groups.get(*self.slots.get(&node)?)
+    }
+
+    /// Takes in a node that has just been scored.
+    pub(crate) fn add(&mut self, node: &Node, views: &[ViewId]) {
+        if let Some(commit) = node.commit() {
+            let key = keyed("program", |hasher| {
+                hasher.update(commit.runtime_key.as_str().as_bytes());
+            });
+            self.claim(key, node.id);
         }
-        at
-    }
-
-    fn join(&mut self, a: NodeId, b: NodeId) {
-        let (a, b) = (self.root(a), self.root(b));
-        let (oldest, newest) = (a.min(b), a.max(b));
-        self.parent.insert(newest, oldest);
-    }
-
-    /// CID-01 a: equal executable trees.
-    fn join_equal_programs(&mut self, scored: &[&Node]) {
-        let mut first: BTreeMap<&TreeId, NodeId> = BTreeMap::new();
-        for node in scored {
-            let Some(commit) = node.commit() else {
-                continue;
-            };
-            let known = *first.entry(&commit.runtime_key).or_insert(node.id);
-            self.join(known, node.id);
+        if let Some(output) = objective_output(node, views) {
+            let key = keyed("output", |hasher| {
+                output
+                    .iter()
+                    .for_each(|digest| hasher.update(digest.as_bytes()));
+            });
+            self.claim(key, node.id);
         }
+        self.add_scores(node);
     }
 
-    /// CID-01 b: equal seed-0 predictions on the objective views.
-    fn join_equal_outputs(&mut self, run: &Run, scored: &[&Node]) {
-        let mut first: BTreeMap<Vec<Digest>, NodeId> = BTreeMap::new();
-        for node in scored {
-            let Some(output) = objective_output(run, node) else {
-                continue;
-            };
-            let known = *first.entry(output).or_insert(node.id);
-            self.join(known, node.id);
-        }
-    }
-
-    /// CID-01 c: equal scores on at least two common seeds.
-    fn join_equal_scores(&mut self, scored: &[&Node]) {
-        let several: Vec<(NodeId, BTreeMap<ExecName, &ScoreReport>)> = scored
-            .iter()
-            .map(|node| (node.id, seed_scores(node)))
-            .filter(|(_, scores)| scores.len() >= COMMON_SEEDS_MIN)
-            .collect();
-        for (index, (id, scores)) in several.iter().enumerate() {
-            for (other_id, other) in &several[..index] {
-                if agree(scores, other) {
-                    self.join(*other_id, *id);
+    /// CID-01 c: every pair of seeds on which the scores agree to 4 decimals. One seed alone never
+    /// merges, and a seed agrees only with itself in the same data epoch.
+    pub(crate) fn add_scores(&mut self, node: &Node) {
+        let scores = measurements(node);
+        for (index, (seed, first)) in scores.iter().enumerate() {
+            for (other, second) in &scores[..index] {
+                if seed == other {
+                    continue;
                 }
+                let (low, high) = if seed < other {
+                    (first, second)
+                } else {
+                    (second, first)
+                };
+                let key = keyed("scores", |hasher| {
+                    hasher.update(low);
+                    hasher.update(high);
+                });
+                self.claim(key, node.id);
             }
         }
     }
+
+    fn claim(&mut self, key: Digest, node: NodeId) {
+        let first = *self.first.entry(key).or_insert(node);
+        if first != node {
+            self.join(first, node);
+        }
+    }
+
+    fn join(&mut self, a: NodeId, b: NodeId) {
+        let slots = (self.slots.get(&a).copied(), self.slots.get(&b).copied());
+        match slots {
+            (Some(a), Some(b)) if a == b => {}
+            (Some(slot), None) => self.enter(slot, &[b]),
+            (None, Some(slot)) => self.enter(slot, &[a]),
+            (None, None) => {
+                self.groups.push(Group {
+                    oldest: a,
+                    members: Vec::new(),
+                });
+                self.enter(self.groups.len() - 1, &[a, b]);
+            }
+            (Some(a), Some(b)) => {
+                let size = |slot: usize| self.groups[slot].members.len();
+                let (large, small) = if size(a) < size(b) { (b, a) } else { (a, b) };
+                let moved = std::mem::take(&mut self.groups[small].members);
+                self.enter(large, &moved);
+            }
+        }
+    }
+
+    fn enter(&mut self, slot: usize, nodes: &[NodeId]) {
+        for node in nodes {
+            self.slots.insert(*node, slot);
+            let group = &mut self.groups[slot];
+            group.members.push(*node);
+            group.oldest = group.oldest.min(*node);
+        }
+    }
+}
+
+fn keyed(criterion: &str, write: impl FnOnce(&mut Hasher)) -> Digest {
+    let mut hasher = Hasher::default();
+    hasher.update(criterion.as_bytes());
+    write(&mut hasher);
+    hasher.finish()
 }
 
 /// Digests of seed 0 on the objective views in view order; absent unless all are there.
-pub(crate) fn objective_output(run: &Run, node: &Node) -> Option<Vec<Digest>> {
-    in_view_order(run, node.digests()?)
+pub(crate) fn objective_output<'a>(node: &'a Node, views: &[ViewId]) -> Option<Vec<&'a Digest>> {
+    let digests = node.digests()?;
+    views.iter().map(|view| digests.get(view)).collect()
 }
 
-/// The same for a further execution.
-pub(crate) fn rerun_output(run: &Run, node: NodeId, exec: ExecName) -> Option<Vec<Digest>> {
-    match &run.rerun(node, exec)?.report()?.result {
-        ExecResult::Done { digests } => in_view_order(run, digests),
+/// Do two nodes give the same seed-0 predictions on every objective view? False when one has none.
+pub(crate) fn has_same_output(run: &Run, a: &Node, b: &Node) -> bool {
+    let output = |node| objective_output(node, &run.views);
+    let (a, b) = (output(a), output(b));
+    a.is_some() && a == b
+}
+
+/// Digests of a further execution on the objective views.
+pub(crate) fn rerun_output<'a>(rerun: &'a Rerun, views: &[ViewId]) -> Option<Vec<&'a Digest>> {
+    match &rerun.report()?.result {
+        ExecResult::Done { digests } => views.iter().map(|view| digests.get(view)).collect(),
         ExecResult::Fault { .. } => None,
     }
 }
 
-fn in_view_order(run: &Run, digests: &BTreeMap<ViewId, Digest>) -> Option<Vec<Digest>> {
-    run.policy
-        .objective_views()
-        .into_iter()
-        .map(|view| digests.get(view).copied())
-        .collect()
-}
-
-fn seed_scores(node: &Node) -> BTreeMap<ExecName, &ScoreReport> {
-    let reruns = node.reruns.iter();
-    let further = reruns.filter(|(exec, _)| matches!(exec, ExecName::Seed(_)));
-    let further = further.filter_map(|(exec, rerun)| Some((*exec, rerun.score()?)));
-    let first = node.score(crate::node::SEED_0);
-    let first = first.map(|report| (crate::node::SEED_0, report));
-    first.into_iter().chain(further).collect()
-}
-
-fn agree(a: &BTreeMap<ExecName, &ScoreReport>, b: &BTreeMap<ExecName, &ScoreReport>) -> bool {
-    let mut common = 0;
-    for (exec, score) in a {
-        let Some(other) = b.get(exec) else { continue };
-        if !agree_on_seed(score, other) {
-            return false;
-        }
-        common += 1;
-    }
-    common >= COMMON_SEEDS_MIN
+/// Every ranked score of a node by seed, as the bytes that criterion c compares.
+fn measurements(node: &Node) -> Vec<(ProgramSeed, Vec<u8>)> {
+    let first = node.score(SEED_0).map(|score| (SEED_0, node.epoch, score));
+    let further = node.reruns.iter().filter_map(|(exec, rerun)| {
+        let score = rerun.score().filter(|_| exec.is_ranked())?;
+        Some((*exec, rerun.epoch?, score))
+    });
+    let all = first.into_iter().chain(further);
+    all.map(|(exec, epoch, score)| {
+        let seed = exec.program_seed();
+        (seed, comparable(seed, epoch, score))
+    })
+    .collect()
 }
 
 /// Total, components and parts to 4 decimals; this merges outputs that differ by float noise.
-fn agree_on_seed(a: &ScoreReport, b: &ScoreReport) -> bool {
-    let components = |report: &ScoreReport| -> Vec<_> {
-        let pairs = report.components.iter();
-        pairs
-            .map(|(ruler, score)| (ruler.clone(), score.rounded()))
-            .collect()
-    };
-    let parts = |report: &ScoreReport| -> Vec<_> {
-        let rounded = |points: f64| (points * 1e4).round();
-        let parts = report.parts.iter();
-        parts
-            .map(|part| {
-                (
-                    part.ruler.clone(),
-                    part.metric.clone(),
-                    rounded(part.points),
-                )
-            })
-            .collect()
-    };
-    a.total.rounded() == b.total.rounded() && components(a) == components(b) && parts(a) == parts(b)
+fn comparable(seed: ProgramSeed, epoch: u32, score: &ScoreReport) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let number = |bytes: &mut Vec<u8>, value: f64| bytes.extend(value.to_bits().to_le_bytes());
+    bytes.extend(seed.0.to_le_bytes());
+    bytes.extend(epoch.to_le_bytes());
+    number(&mut bytes, score.total.rounded());
+    for (ruler, component) in &score.components {
+        bytes.extend(ruler.as_str().as_bytes());
+        bytes.push(0);
+        number(&mut bytes, component.rounded());
+    }
+    for part in &score.parts {
+        bytes.extend(part.ruler.as_str().as_bytes());
+        bytes.push(0);
+        bytes.extend(part.metric.as_bytes());
+        bytes.push(0);
+        number(&mut bytes, (part.points * 1e4).round() + 0.0);
+    }
+    bytes
+}
+
+/// A report for scores whose execution is not known here.
+pub(crate) const fn unknown_report(digests: BTreeMap<ViewId, Digest>) -> ExecReport {
+    ExecReport {
+        result: ExecResult::Done { digests },
+        wall_ms: BTreeMap::new(),
+        max_rss_kib: None,
+        harness_ms: 0,
+    }
+}
+
+/// A further execution of an import, with its score.
+pub(crate) const fn past_rerun(score: ScoreReport, epoch: u32) -> Rerun {
+    Rerun {
+        stage: RerunStage::Scored {
+            report: unknown_report(BTreeMap::new()),
+            score,
+        },
+        epoch: Some(epoch),
+    }
 }

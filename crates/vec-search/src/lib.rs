@@ -7,52 +7,73 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `event`, `effect`, `policy` | the vocabulary: what is stored, what is done, what is locked |
+//! | `event`, `effect`, `import`, `policy`, `choice` | the vocabulary: what is stored, done, locked |
 //! | `state`, `state/check*`, `state/apply*` | the fold: what may follow, what it changes |
+//! | `state/index` | what would be searched for again and again |
 //! | `node` | stages and endings of one node |
-//! | `decide/*` | the rules, in order: ends, pipeline, promotion, seeding, reviews, search, finale |
+//! | `failure` | the failure algebra: what each outcome means, one table |
+//! | `decide/*` | the rules, in order: ends, pipeline, promotion, seeding, reviews, reserve, search, finale |
 //! | `futs` | the public reference algorithm, bit for bit |
-//! | `select` | the wrapper around it: ties, virtual visits, busy, suspended and blocked parents |
+//! | `select`, `ranks` | the wrapper around it: ties, epochs, virtual visits, pools, owed improves |
+//! | `drafts`, `plateau`, `resume` | families, standing still, carried-over work |
 //! | `mt19937` | CPython's generator |
 //! | `identity`, `ranking` | who is the same candidate; who is promoted, reviewed, a finalist |
 //! | `guard` | the guard's statistics |
 //! | `deadlines` | the run's points in time |
 //! | `inputs` | digests of what a decision saw |
 //! | `view`, `status` | read access for everybody else |
+//! | `planted` | the simulator's switch for planted bugs; always off here |
 //!
 //! # Driver rules
 //! One clock reading per turn: a fact and all decisions after it carry the same `at`, which never
 //! goes backwards. Results of effects that are not wanted any more are dropped. A fact passes
 //! [`RunState::check`] before it is stored.
 
+mod choice;
 mod corrupt;
 mod deadlines;
 mod decide;
+mod drafts;
 mod effect;
 mod event;
+pub mod failure;
 pub mod futs;
 mod guard;
 mod identity;
+mod import;
 mod inputs;
 mod mt19937;
 mod node;
+#[cfg(feature = "planted")]
+pub mod planted;
+#[cfg(not(feature = "planted"))]
+mod planted;
+mod plateau;
 mod policy;
 mod ranking;
+mod ranks;
+mod resume;
 mod select;
 mod state;
 mod status;
 mod view;
 
+pub use choice::{DraftMode, OutOfPool, STANDINGS_MAX, SelectReason, Standing};
 pub use corrupt::CorruptRun;
 pub use deadlines::Deadlines;
+pub use decide::reserve::RESERVE_STEP_MS;
 pub use effect::{
     CommitInfo, Effect, EffectId, EngineerEnd, ExecReport, ExecResult, MethodState, Outcome,
     PlanResult, ReviewVerdict, ScoreResult, SessionReport,
 };
-pub use event::{Event, Pair, SelectReason, SkipReason, Standing};
+pub use event::{Event, Pair, PromotionFailure, SkipReason};
 pub use guard::{GUARD_CONFIDENCE, GuardStats, GuardVerdict, guard_stats};
+pub use import::{CarriedKind, Import, ImportEnd};
 pub use mt19937::Mt19937;
-pub use policy::{Budget, ChecksMode, Guard, GuardKind, Policy, SeedProgram, Select};
+pub use policy::{
+    Budget, ChecksMode, Continuation, Draft, Family, Guard, GuardKind, Plateau, Policy, Reserve,
+    SeedProgram, Select,
+};
 pub use state::{ResumeRefused, RunOutcome, RunState};
 pub use status::{RankedNode, RunStatus, RunningNode};
 pub use view::NodeView;
@@ -62,3 +83,6 @@ pub const REVIEW_ATTEMPTS_MAX: u32 = 2;
 
 /// Nodes per seed program: a seed that was shelved through no fault of its own is tried again.
 pub const SEED_ATTEMPTS_MAX: u32 = 3;
+
+/// Promotions of a node that may end in infrastructure faults in one data epoch (O-PRO-1).
+pub const PROMOTION_ATTEMPTS_MAX: u32 = 3;

@@ -7,27 +7,52 @@ mod stage;
 use std::collections::BTreeMap;
 
 use vec_types::{
-    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Plan, ProgramSeed, Score,
+    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Plan, ProgramSeed, RunNode, Score,
     ScoreReport, UnixMs, ViewId,
 };
 
-pub(crate) use rerun::Rerun;
+pub(crate) use rerun::{Rerun, RerunStage};
 pub(crate) use stage::{Build, Ending, Engineered, GenFault, Kept, Origin, Settled, Stage};
 
+use crate::failure::{self, Consequence};
 use crate::{
-    CommitInfo, Effect, ExecReport, ExecResult, MethodState, ReviewVerdict, SeedProgram,
-    SessionReport,
+    CarriedKind, CommitInfo, Effect, ExecReport, ExecResult, MethodState, ReviewVerdict,
+    SeedProgram, SessionReport,
 };
 
 pub(crate) const SEED_0: ExecName = ExecName::Seed(ProgramSeed(0));
 
-/// Promotion sub-machine (requirements b.3).
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Promotion {
-    None { generation: u32 },
-    Running { generation: u32 },
-    Done { generation: u32, mean: Score },
-    Failed { generation: u32, why: String },
+/// Promotion sub-machine (requirements b.3). The mean of an earlier epoch stays the ranking score
+/// until the next one is in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Promotion {
+    pub generation: u32,
+    pub state: PromotionState,
+    /// Infrastructure faults so far: count and epoch.
+    pub lost: (u32, u32),
+    pub mean: Option<Mean>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) enum PromotionState {
+    #[default]
+    Idle,
+    /// The executions that were started for it, one per seed that had to be measured.
+    Running {
+        epoch: u32,
+        execs: Vec<ExecName>,
+    },
+    Failed {
+        epoch: u32,
+        why: String,
+    },
+}
+
+/// A ranking score over all seeds, and the epoch in which all of them were measured (O-SEL-4).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Mean {
+    pub score: Score,
+    pub epoch: u32,
 }
 
 /// Review state: calls made so far and the verdict, never `error`.
@@ -37,15 +62,33 @@ pub(crate) struct Review {
     pub verdict: Option<ReviewVerdict>,
 }
 
-/// Children as eligibility rules count them; shelved children never count (O-SED-2).
+/// Children as eligibility rules count them: those in work, and those that ended and count by the
+/// failure table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Children {
-    pub running: u32,
-    pub live: u32,
-    pub debugs: u32,
+    pub running: Counts,
+    pub ended: Counts,
     pub debug_scored: bool,
     /// Most recent children in a row that count as failed (SEL-06).
     pub streak: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    pub all: u32,
+    pub improves: u32,
+    pub debugs: u32,
+}
+
+/// What is known of a node from before this run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Past {
+    pub origin: RunNode,
+    pub method_auto: bool,
+    pub view_dependent: bool,
+    /// Ranking score under another `search_hash` (CON-02).
+    pub ranking: Option<Score>,
+    pub carried: Option<(RunNode, CarriedKind)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -53,10 +96,18 @@ pub(crate) struct Node {
     pub id: NodeId,
     pub operator: Operator,
     pub parent: Option<NodeId>,
+    /// Family of its plan, else the one drawn or inherited (DRF-11).
     pub family: Option<FamilyId>,
+    /// Family that it was drawn for, for drafts.
+    pub drawn_family: Option<FamilyId>,
     pub seed: Option<SeedProgram>,
+    pub past: Option<Box<Past>>,
     pub created_at: UnixMs,
     pub stage: Stage,
+    /// Data epoch of seed 0's execution; of the settlement if nothing was executed (EPO-02).
+    pub epoch: u32,
+    /// Has seed 0 been executed in this run?
+    pub is_executed: bool,
     pub visits: u64,
     pub virtual_visits: u64,
     pub children: Children,
@@ -67,12 +118,49 @@ pub(crate) struct Node {
 }
 
 impl Promotion {
-    pub(crate) const fn generation(&self) -> u32 {
-        match self {
-            Self::None { generation }
-            | Self::Running { generation }
-            | Self::Done { generation, .. }
-            | Self::Failed { generation, .. } => *generation,
+    pub(crate) const fn is_running(&self) -> bool {
+        matches!(self.state, PromotionState::Running { .. })
+    }
+
+    /// Is every seed of the ranking score measured in this epoch?
+    pub(crate) fn is_done(&self, epoch: u32) -> bool {
+        self.mean.is_some_and(|mean| mean.epoch == epoch)
+    }
+
+    /// Did it fail for good in this epoch? A new epoch is a new chance (O-PRO-1).
+    pub(crate) fn is_out(&self, epoch: u32) -> bool {
+        matches!(&self.state, PromotionState::Failed { epoch: failed, .. } if *failed == epoch)
+    }
+}
+
+impl Children {
+    /// Children that count towards the cap of an exploration seed.
+    pub(crate) const fn capped(&self) -> u32 {
+        self.running.all + self.ended.all
+    }
+
+    pub(crate) const fn debugs(&self) -> u32 {
+        self.running.debugs + self.ended.debugs
+    }
+
+    pub(crate) const fn improves(&self) -> u32 {
+        self.running.improves + self.ended.improves
+    }
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, operator: Operator) {
+        self.all += 1;
+        self.improves += u32::from(operator == Operator::Improve);
+        self.debugs += u32::from(operator == Operator::Debug);
+    }
+
+    pub(crate) const fn remove(&mut self, operator: Operator) {
+        self.all = self.all.saturating_sub(1);
+        match operator {
+            Operator::Improve => self.improves = self.improves.saturating_sub(1),
+            Operator::Debug => self.debugs = self.debugs.saturating_sub(1),
+            _ => {}
         }
     }
 }
@@ -81,12 +169,22 @@ impl Node {
     pub(crate) fn status(&self) -> NodeStatus {
         match &self.stage {
             Stage::Settled { ending, .. } => ending.status(),
+            Stage::Waiting { .. } => NodeStatus::ImportedUnscored,
             _ => NodeStatus::Running,
         }
     }
 
     pub(crate) fn is_scored(&self) -> bool {
         self.status() == NodeStatus::Scored
+    }
+
+    pub(crate) fn consequence(&self) -> Consequence {
+        failure::of(self.status())
+    }
+
+    /// A node of this run, not an import (`origin_run IS NULL`, O-CON-2).
+    pub(crate) const fn is_own(&self) -> bool {
+        self.past.is_none()
     }
 
     pub(crate) const fn settled(&self) -> Option<&Settled> {
@@ -110,7 +208,7 @@ impl Node {
             Stage::Execute { .. } => Some(Effect::Execute { node, exec: SEED_0 }),
             Stage::Score { .. } => Some(Effect::Score { node, exec: SEED_0 }),
             Stage::Analyze { .. } => Some(Effect::Analyze { node }),
-            Stage::Ending { .. } | Stage::Settled { .. } => None,
+            Stage::Waiting { .. } | Stage::Ending { .. } | Stage::Settled { .. } => None,
         }
     }
 
@@ -139,7 +237,9 @@ impl Node {
 
     pub(crate) fn commit(&self) -> Option<&CommitInfo> {
         match &self.stage {
-            Stage::Execute { build } | Stage::Score { build, .. } => Some(&build.commit),
+            Stage::Execute { build }
+            | Stage::Score { build, .. }
+            | Stage::Waiting { build, .. } => Some(&build.commit),
             stage => {
                 let ending = stage.ending()?;
                 let built = ending.build().map(|build| &build.commit);
@@ -178,21 +278,45 @@ impl Node {
         self.reruns.get(&exec)?.score()
     }
 
+    /// The score of a seed that was measured in an epoch, by whatever execution.
+    pub(crate) fn measured(
+        &self,
+        seed: ProgramSeed,
+        epoch: u32,
+    ) -> Option<(ExecName, &ScoreReport)> {
+        if seed == ProgramSeed(0)
+            && self.epoch == epoch
+            && let Some(report) = self.score(SEED_0)
+        {
+            return Some((SEED_0, report));
+        }
+        let reruns = self.reruns.iter();
+        let mut fitting = reruns.filter(|(exec, rerun)| {
+            exec.is_ranked() && exec.program_seed() == seed && rerun.epoch == Some(epoch)
+        });
+        fitting.find_map(|(exec, rerun)| Some((*exec, rerun.score()?)))
+    }
+
     /// Mean of three seeds after promotion, else seed 0 (SEL-03); only of scored nodes.
     pub(crate) fn ranking_score(&self) -> Option<Score> {
-        if !self.is_scored() {
-            return None;
-        }
-        match &self.promotion {
-            Promotion::Done { mean, .. } => Some(*mean),
-            _ => self.score(SEED_0).map(|report| report.total),
-        }
+        let seed_0 = self.score(SEED_0)?.total;
+        (self.is_scored()).then(|| self.promotion.mean.map_or(seed_0, |mean| mean.score))
+    }
+
+    /// The epoch that its rank belongs to (SEL-13, O-SEL-4).
+    pub(crate) fn rank_epoch(&self) -> u32 {
+        self.promotion.mean.map_or(self.epoch, |mean| mean.epoch)
     }
 
     /// METHOD.md was never written by the Engineer (MTH-02).
     pub(crate) fn is_method_auto(&self) -> bool {
-        self.session()
-            .is_some_and(|session| session.method == MethodState::Placeholder)
+        let session = self.session();
+        session.is_some_and(|session| session.method == MethodState::Placeholder)
+            || self.past.as_ref().is_some_and(|past| past.method_auto)
+    }
+
+    pub(crate) fn is_view_dependent(&self) -> bool {
+        self.past.as_ref().is_some_and(|past| past.view_dependent)
     }
 
     pub(crate) fn total_visits(&self) -> u64 {

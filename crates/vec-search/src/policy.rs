@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use vec_types::{FamilyId, ProgramSeed, RulerId, SearchSeed, SeedProgramId, SeedState, ViewId};
 
-use crate::Deadlines;
+mod problems;
 
 /// The locked rules of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,8 +26,12 @@ pub struct Policy {
     pub debug_max_attempts: u32,
     /// Parent selection.
     pub select: Select,
-    /// Families for drafts, in library order (DRF-08).
-    pub families: Vec<FamilyId>,
+    /// How drafts find their family (DRF).
+    pub draft: Draft,
+    /// What a search that no longer gets better does (PLT).
+    pub plateau: Plateau,
+    /// The idea library, in library order (DRF-01).
+    pub families: Vec<Family>,
     /// Seed programs in order of execution.
     pub seed_programs: Vec<SeedProgram>,
     /// Children of an exploration seed before it is blocked (SED-05, O-SED-2).
@@ -50,6 +54,73 @@ pub struct Policy {
     pub checks: ChecksMode,
     /// Time and node budget, relative to `run_start`.
     pub budget: Budget,
+    /// The final reserve grows with measured times (RSV); absent = the configured value alone.
+    pub reserve: Option<Reserve>,
+    /// What is taken over from an earlier run (CON, CAR).
+    pub continuation: Continuation,
+}
+
+/// A method family of the idea library (DRF-01).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Family {
+    /// Its id.
+    pub id: FamilyId,
+    /// Its category; families without one form a category of their own.
+    pub category: Option<String>,
+}
+
+/// How drafts find their family.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Draft {
+    /// Library order, one after another (DRF-08).
+    RoundRobin,
+    /// Every family once, then a bandit (DRF-02..06).
+    CoverageBandit {
+        /// Failed drafts after which coverage passes a family over, at least 1 (DRF-04).
+        failed_cap: u32,
+        /// Share of explored drafts after coverage, in 0..=1 (DRF-05).
+        min_explore: f64,
+    },
+}
+
+/// The plateau policy (PLT-01, PLT-02).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plateau {
+    /// Off by default (PLT-07).
+    pub enabled: bool,
+    /// Scored nodes in a row that did not refresh the top, at least 1.
+    pub window: u32,
+    /// Size of the top, at least 1.
+    pub top_k: u32,
+    /// Probability of draft meanwhile, in 0..=1; debug and tune keep theirs.
+    pub draft_p: f64,
+}
+
+/// Times that the measured reserve adds up beside executions (RSV-02, RSV-04).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reserve {
+    /// Added to the estimate.
+    pub margin_ms: i64,
+    /// Wait for a scoring worker, per execution.
+    pub queue_ms: i64,
+    /// Time limit of one execution, for what was never measured (O-RSV-2).
+    pub time_limit_ms: i64,
+}
+
+/// What a run takes over from the run before it (CON, CAR).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Continuation {
+    /// Nodes to import before seeding; 0 for a run that continues nothing.
+    pub imports: u32,
+    /// Imports with incomparable scores that are scored again, best first (CON-02).
+    pub rescore_top_k: u32,
+    /// Carried-over work that is taken up in this run (CAR-13).
+    pub max_resume: u32,
 }
 
 /// A seed program as locked (SED-01).
@@ -72,6 +143,11 @@ pub struct Select {
     pub c_puct: f64,
     /// Do `gen_*` failures count for streaks (O-SEL-2 overridden: default false).
     pub streak_counts_gen: bool,
+    /// Children that fail in a row before their parent is suspended; 0 = never (SEL-06).
+    pub streak_len: u32,
+    /// The first draft of a family that is at most this far below the baseline is sure of one
+    /// improve; at least 0, absent = no such rule (SEL-10).
+    pub reserve_improve: Option<f64>,
 }
 
 /// Kind of guard (O-FIN-4).
@@ -136,85 +212,6 @@ impl Policy {
     /// is refused.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = Deadlines::problems(&self.budget);
-        let mut must = |holds: bool, text: String| {
-            if !holds {
-                problems.push(text);
-            }
-        };
-        must(
-            self.concurrency_nodes >= 1,
-            "concurrency.nodes must be at least 1".to_owned(),
-        );
-        must(
-            self.select.c_puct.is_finite() && self.select.c_puct > 0.0,
-            "select.c_puct must be a number above 0".to_owned(),
-        );
-        for (key, p) in [("draft.p", self.draft_p), ("debug.p", self.debug_p)] {
-            must(
-                (0.0..=1.0).contains(&p),
-                format!("{key} must be in 0..=1, found {p}"),
-            );
-        }
-        must(
-            self.draft_p + self.debug_p <= 1.0,
-            "draft.p + debug.p must be at most 1".to_owned(),
-        );
-        must(
-            self.tune_p == 0.0,
-            "tune.p must be 0: the operator does not exist yet".to_owned(),
-        );
-        self.seed_program_problems(&mut must);
-        self.scoring_problems(&mut must);
-        problems
-    }
-
-    fn seed_program_problems(&self, must: &mut impl FnMut(bool, String)) {
-        let anchors = self.seed_programs.iter();
-        let anchors = anchors
-            .filter(|seed| seed.state == SeedState::Anchor)
-            .count();
-        must(
-            anchors == 1,
-            format!("exactly one seed program must be the anchor, found {anchors}"),
-        );
-        let ids: BTreeSet<_> = self.seed_programs.iter().map(|seed| &seed.id).collect();
-        must(
-            ids.len() == self.seed_programs.len(),
-            "seed programs must have different ids".to_owned(),
-        );
-        let families: BTreeSet<_> = self.families.iter().collect();
-        must(
-            families.len() == self.families.len(),
-            "families must have different ids".to_owned(),
-        );
-    }
-
-    fn scoring_problems(&self, must: &mut impl FnMut(bool, String)) {
-        must(
-            !self.objective.is_empty(),
-            "at least one ruler must have the role objective".to_owned(),
-        );
-        for ruler in self.objective.keys() {
-            must(
-                self.ruler_views.contains_key(ruler),
-                format!("ruler {ruler} has no view"),
-            );
-        }
-        let fresh: BTreeSet<_> = self.guard.fresh_seeds.iter().copied().collect();
-        must(
-            fresh.len() >= 2 && fresh.len() == self.guard.fresh_seeds.len(),
-            "guard.fresh_seeds must be at least two different seeds".to_owned(),
-        );
-        let promotion: BTreeSet<_> = self.promotion_seeds.iter().copied().collect();
-        let distinct = promotion.len() == self.promotion_seeds.len();
-        must(
-            distinct && !promotion.contains(&ProgramSeed(0)),
-            "promotion seeds must be different from each other and from 0".to_owned(),
-        );
-        must(
-            fresh.is_disjoint(&promotion) && !fresh.contains(&ProgramSeed(0)),
-            "guard.fresh_seeds must not be seed 0 or promotion seeds".to_owned(),
-        );
+        problems::problems(self)
     }
 }

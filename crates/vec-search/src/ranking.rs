@@ -5,23 +5,18 @@ use std::collections::BTreeSet;
 
 use vec_types::{NodeId, Operator, Score, SeedState};
 
-use crate::identity::Groups;
-use crate::node::{Node, Promotion};
+use crate::node::Node;
 use crate::state::Run;
 use crate::{REVIEW_ATTEMPTS_MAX, ReviewVerdict};
 
 /// Scored nodes, best ranking score first, the older first among equals (O-CID-3).
-pub(crate) fn ranked(run: &Run) -> Vec<(&Node, Score)> {
-    let scored = run.nodes.iter();
-    let mut ranked: Vec<(&Node, Score)> = scored
-        .filter_map(|node| Some((node, node.ranking_score()?)))
-        .collect();
-    ranked.sort_by(|(a, a_score), (b, b_score)| b_score.cmp(a_score).then(a.id.cmp(&b.id)));
-    ranked
+pub(crate) fn ranked(run: &Run) -> impl Iterator<Item = (&Node, Score)> {
+    let ranked = run.index.ranked.iter();
+    ranked.filter_map(|(score, id)| Some((run.node(*id)?, score.0)))
 }
 
 /// May the node be promoted or be a final candidate, its review apart?
-fn may_compete(node: &Node) -> bool {
+fn may_compete(run: &Run, node: &Node) -> bool {
     let seed_may = node
         .seed
         .as_ref()
@@ -29,7 +24,8 @@ fn may_compete(node: &Node) -> bool {
     seed_may
         && node.settled().is_some_and(|settled| !settled.no_progress)
         && node.review.verdict != Some(ReviewVerdict::Fail)
-        && !matches!(node.promotion, Promotion::Failed { .. })
+        && !node.is_view_dependent()
+        && !node.promotion.is_out(run.epoch)
 }
 
 /// MTH-03: a node with a placeholder METHOD is blocked until a review has passed it.
@@ -40,40 +36,33 @@ fn is_gated(node: &Node) -> bool {
 /// One node per identity group, best first, without the baseline's group. A promoted member
 /// stands for its whole group (PRO-05), else the best one does.
 fn slate(run: &Run, top_k: u32, admits: impl Fn(&Node) -> bool) -> Vec<&Node> {
-    let groups = Groups::of(run);
+    let groups = &run.index.groups;
     let mut taken: BTreeSet<NodeId> = run
         .anchor()
         .map(|anchor| groups.root(anchor.id))
         .into_iter()
         .collect();
-    let ranked: Vec<&Node> = ranked(run)
-        .into_iter()
-        .map(|(node, _)| node)
-        .filter(|node| may_compete(node) && admits(node))
-        .collect();
-    let promoted: BTreeSet<NodeId> = ranked
-        .iter()
-        .filter(|node| matches!(node.promotion, Promotion::Done { .. }))
-        .map(|node| groups.root(node.id))
-        .collect();
+    let stands = |node: &Node| may_compete(run, node) && admits(node);
+    let is_promoted = |node: &Node| node.promotion.mean.is_some();
+    let is_represented = |node: &Node| {
+        let mut others = groups.others(node.id).filter_map(|id| run.node(id));
+        !is_promoted(node) && others.any(|other| is_promoted(other) && stands(other))
+    };
     let size = usize::try_from(top_k).unwrap_or(usize::MAX);
-    ranked
-        .into_iter()
-        .filter(|node| {
-            let root = groups.root(node.id);
-            let stands =
-                !promoted.contains(&root) || matches!(node.promotion, Promotion::Done { .. });
-            stands && taken.insert(root)
-        })
+    ranked(run)
+        .map(|(node, _)| node)
+        .filter(|node| stands(node) && !is_represented(node))
+        .filter(|node| taken.insert(groups.root(node.id)))
         .take(size)
         .collect()
 }
 
-/// The node to promote next: the best of the top k that is not promoted yet (PRO-01).
+/// The node to promote next: the best of the top k that is not promoted in this data epoch yet
+/// (PRO-01, O-PRO-1).
 pub(crate) fn next_promotion(run: &Run) -> Option<&Node> {
     slate(run, run.policy.promotion_top_k, |node| !is_gated(node))
         .into_iter()
-        .find(|node| matches!(node.promotion, Promotion::None { .. }))
+        .find(|node| !node.promotion.is_running() && !node.promotion.is_done(run.epoch))
 }
 
 /// Candidates of final selection, best first; reviews may still be missing (FIN-05).
@@ -94,7 +83,6 @@ pub(crate) fn is_reviewed(node: &Node) -> bool {
 /// that would be promoted (MTH-03, O-MTH-1).
 pub(crate) fn due_reviews(run: &Run) -> Vec<NodeId> {
     let eligible: Vec<(&Node, Score)> = ranked(run)
-        .into_iter()
         .filter(|(node, _)| node.review.verdict != Some(ReviewVerdict::Fail))
         .collect();
     let best_seed = eligible

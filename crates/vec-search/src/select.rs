@@ -1,146 +1,160 @@
 //! Parent selection: `futs` inside the rules of a run (SEL): average ranks for ties, virtual visits,
-//! busy parents avoided, failing parents suspended, blocked and refused parents left out.
+//! busy parents avoided, failing parents suspended, blocked and refused parents left out, drafts that
+//! are owed an improve served first.
 //!
 //! With every rule idle and no ties the choice is exactly that of [`crate::futs`].
 
+mod reserve;
+
 use vec_types::{NodeId, NodeStatus, Operator, SeedState};
 
-use crate::futs::{first_maximum, puct, rank_scores_averaged};
+use crate::futs::first_maximum;
 use crate::node::Node;
+use crate::planted::{self, Bug};
+use crate::ranks::Ranks;
 use crate::state::Run;
-use crate::{ReviewVerdict, SelectReason, Standing};
+use crate::{OutOfPool, ReviewVerdict, STANDINGS_MAX, SelectReason, Standing};
 
 /// A parent and what it was chosen from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Choice {
     pub parent: NodeId,
     pub reason: SelectReason,
+    pub pool: u32,
     pub standings: Vec<Standing>,
 }
 
-/// Ranks and visits of the tree: every finished node that is not shelved (SEL-02).
-struct Tree<'a> {
-    run: &'a Run,
-    ranks: Vec<Option<f64>>,
-    count: usize,
-    total_visits: u64,
-}
-
-impl<'a> Tree<'a> {
-    fn of(run: &'a Run) -> Self {
-        let in_tree: Vec<&Node> = run
-            .nodes
-            .iter()
-            .filter(|node| node.status().is_in_tree())
-            .collect();
-        // −∞ exists only here: a failed node ranks below every score.
-        let scores: Vec<f64> = in_tree
-            .iter()
-            .map(|node| node.ranking_score().map_or(f64::NEG_INFINITY, f64::from))
-            .collect();
-        let mut ranks = vec![None; run.nodes.len()];
-        for (node, rank) in in_tree.iter().zip(rank_scores_averaged(&scores)) {
-            if let Some(slot) = usize::try_from(node.id.0)
-                .ok()
-                .and_then(|i| ranks.get_mut(i))
-            {
-                *slot = Some(rank);
-            }
-        }
-        Self {
-            run,
-            ranks,
-            count: in_tree.len(),
-            total_visits: in_tree.iter().map(|node| node.total_visits()).sum(),
-        }
-    }
-
-    fn rank(&self, node: NodeId) -> f64 {
-        let index = usize::try_from(node.0).ok();
-        index.and_then(|i| *self.ranks.get(i)?).unwrap_or(0.0)
-    }
-
-    fn standing(&self, node: &Node, rank: f64) -> Standing {
-        let visits = node.total_visits();
-        let c_puct = self.run.policy.select.c_puct;
-        Standing {
-            node: node.id,
-            rank,
-            visits,
-            u: puct(rank, visits, self.total_visits, self.count, c_puct),
-        }
-    }
-}
-
 /// The parent of an improve; absent when no node is eligible (SEL-08, b.4).
-pub(crate) fn improve_parent(run: &Run) -> Option<Choice> {
-    let eligible: Vec<&Node> = run.nodes.iter().filter(|n| is_eligible(run, n)).collect();
+pub(crate) fn improve_parent(run: &Run, plateau: bool) -> Option<Choice> {
+    let (pool, reason) = pool(run, plateau);
+    let ranks = Ranks::of(run);
+    let standings: Vec<Standing> = pool
+        .iter()
+        .map(|node| ranks.standing(node, node.id))
+        .collect();
+    match reserve::owed(run, &pool) {
+        Some(parent) if !planted::is(Bug::ReserveForgotten) => {
+            Some(choice(parent, SelectReason::ReserveImprove, standings))
+        }
+        _ => largest_u(reason, standings),
+    }
+}
+
+/// Parents that may be chosen, oldest first: idle ones, else busy ones too, else suspended ones too.
+fn pool(run: &Run, plateau: bool) -> (Vec<&Node>, SelectReason) {
+    let mut eligible: Vec<&Node> = run.nodes.iter().collect();
+    eligible.retain(|node| unfit(run, node, plateau).is_none());
     let is_free = |node: &&Node| !run.suspended.contains(&node.id);
-    let is_idle = |node: &&Node| node.children.running == 0;
+    let is_idle = |node: &&Node| node.children.running.all == 0 || planted::is(Bug::BusyIgnored);
     let free: Vec<&Node> = eligible.iter().copied().filter(is_free).collect();
     let idle: Vec<&Node> = free.iter().copied().filter(is_idle).collect();
-    let (pool, reason) = if !idle.is_empty() {
+    if !idle.is_empty() {
         (idle, SelectReason::ArgmaxU)
     } else if !free.is_empty() {
         (free, SelectReason::ArgmaxUBusy)
     } else {
         (eligible, SelectReason::ArgmaxUSuspended)
-    };
-    let tree = Tree::of(run);
-    let standings = pool
-        .into_iter()
-        .map(|node| tree.standing(node, tree.rank(node.id)))
-        .collect();
-    choose(standings, reason)
+    }
 }
 
 /// First maximum: the oldest node among equals (O-SEL-5), or whatever order the pool came in.
-fn choose(standings: Vec<Standing>, reason: SelectReason) -> Option<Choice> {
+fn largest_u(reason: SelectReason, standings: Vec<Standing>) -> Option<Choice> {
     let us: Vec<f64> = standings.iter().map(|standing| standing.u).collect();
     let parent = standings.get(first_maximum(&us)?)?.node;
-    Some(Choice {
+    Some(choice(parent, reason, standings))
+}
+
+fn choice(parent: NodeId, reason: SelectReason, mut standings: Vec<Standing>) -> Choice {
+    let pool = u32::try_from(standings.len()).unwrap_or(u32::MAX);
+    if standings.len() > STANDINGS_MAX {
+        // The winner stays, whatever its U: a reserved draft need not have a large one.
+        let rest = |standing: &Standing| standing.node != parent;
+        standings.sort_by(|a, b| {
+            let by_u = b.u.total_cmp(&a.u);
+            rest(a).cmp(&rest(b)).then(by_u).then(a.node.cmp(&b.node))
+        });
+        standings.truncate(STANDINGS_MAX);
+    }
+    standings.sort_by_key(|standing| standing.node);
+    Choice {
         parent,
         reason,
+        pool,
         standings,
-    })
+    }
 }
 
-fn is_eligible(run: &Run, node: &Node) -> bool {
-    node.is_scored() && node.review.verdict != Some(ReviewVerdict::Fail) && !is_blocked(run, node)
+/// Why a node can never be a parent as things stand; being busy or suspended gives way (b.4).
+fn unfit(run: &Run, node: &Node, plateau: bool) -> Option<OutOfPool> {
+    if !node.consequence().competes {
+        Some(OutOfPool::NotScored)
+    } else if node.review.verdict == Some(ReviewVerdict::Fail) {
+        Some(OutOfPool::ReviewFailed)
+    } else if node.is_view_dependent() {
+        Some(OutOfPool::ViewDependent)
+    } else if is_blocked(run, node, plateau) {
+        Some(OutOfPool::Blocked)
+    } else {
+        None
+    }
 }
 
-/// Reference-only seeds, and exploration seeds at their child cap (SEL-09, SED-05).
-fn is_blocked(run: &Run, node: &Node) -> bool {
+/// Reference-only seeds, and exploration seeds at their child cap unless the search stands still
+/// (SEL-09, SED-05, PLT-02).
+fn is_blocked(run: &Run, node: &Node, plateau: bool) -> bool {
     node.seed.as_ref().is_some_and(|seed| match seed.state {
         SeedState::Anchor => false,
-        SeedState::Exploration => node.children.live >= run.policy.seed_max_children,
+        SeedState::Exploration => {
+            !plateau
+                && node.children.capped() >= run.policy.seed_max_children
+                && !planted::is(Bug::BlockedSeedIgnored)
+        }
         SeedState::ReferenceOnly => true,
     })
+}
+
+/// Every node that is not in the pool of the next improve, and why.
+pub(crate) fn out_of_pool(run: &Run, plateau: bool) -> Vec<(NodeId, OutOfPool)> {
+    let (pool, _) = pool(run, plateau);
+    let is_in = |id: NodeId| pool.binary_search_by_key(&id, |node| node.id).is_ok();
+    let left = run.nodes.iter().filter(|node| !is_in(node.id));
+    left.map(|node| {
+        let yields = if run.suspended.contains(&node.id) {
+            OutOfPool::Suspended
+        } else {
+            OutOfPool::Busy
+        };
+        (node.id, unfit(run, node, plateau).unwrap_or(yields))
+    })
+    .collect()
 }
 
 /// The failed node that a debug repairs (O-OPR-2): largest U by the rank of its nearest scored
 /// ancestor, the newest among equals. A target in repair is passed over.
 pub(crate) fn debug_target(run: &Run) -> Option<Choice> {
-    let tree = Tree::of(run);
-    let standings = run
-        .nodes
-        .iter()
-        .rev()
+    let newest_first = run.nodes.iter().rev();
+    let targets: Vec<&Node> = newest_first
         .filter(|node| is_debug_target(run, node))
-        .map(|node| {
-            let ranked = scored_ancestor(run, node).unwrap_or(node.id);
-            tree.standing(node, tree.rank(ranked))
-        })
         .collect();
-    choose(standings, SelectReason::DebugTarget)
+    if targets.is_empty() {
+        return None;
+    }
+    let ranks = Ranks::of(run);
+    let standing = |node: &&Node| {
+        let ranked = scored_ancestor(run, node).unwrap_or(node.id);
+        ranks.standing(node, ranked)
+    };
+    let standings = targets.iter().map(standing).collect();
+    largest_u(SelectReason::DebugTarget, standings)
 }
 
 fn is_debug_target(run: &Run, node: &Node) -> bool {
     let children = &node.children;
-    node.status().is_candidate_fault()
+    node.consequence().debug_target
+        && !node.is_view_dependent()
         && node.operator != Operator::Seed
-        && children.running == 0
-        && children.debugs < run.policy.debug_max_attempts
+        && children.running.all == 0
+        && children.debugs() < run.policy.debug_max_attempts
         && !children.debug_scored
 }
 

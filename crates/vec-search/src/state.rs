@@ -6,10 +6,13 @@
 mod apply;
 mod apply_effect;
 mod apply_final;
+mod apply_import;
 mod apply_tree;
 mod check;
 mod check_effect;
 mod check_final;
+mod check_import;
+mod index;
 mod run;
 
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
 //! The machine-readable status of a run (`vecctl status --json`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use vec_types::{ExecName, FamilyId, NodeId, Operator, Phase, RunId, Score, StopReason, UnixMs};
+use vec_types::{FamilyId, NodeId, Operator, Phase, ProgramSeed, RunId, Score, StopReason, UnixMs};
 
 use crate::node::Node;
 use crate::state::Run;
@@ -26,6 +26,12 @@ pub struct RunStatus {
     pub max_nodes: u32,
     /// Restarts of the controller.
     pub resumes: u32,
+    /// Data epoch (EPO-01).
+    #[serde(default)]
+    pub epoch: u32,
+    /// Does the search stand still (PLT-01)?
+    #[serde(default)]
+    pub plateau: bool,
     /// Number of nodes by status word.
     pub nodes: BTreeMap<String, u32>,
     /// Executions that gave predictions or faults.
@@ -94,11 +100,13 @@ impl RunState {
             created: run.map_or(0, |run| run.created),
             max_nodes: run.map_or(0, |run| run.policy.budget.max_nodes),
             resumes: self.resumes(),
+            epoch: self.epoch(),
+            plateau: self.is_plateau(),
             nodes: run.map(by_status).unwrap_or_default(),
             executions: run.map_or(0, |run| count(run.executions_done())),
             running: run.map(running).unwrap_or_default(),
             effects: self.wanted().iter().map(effect_name).collect(),
-            best: run.and_then(|run| ranking::ranked(run).first().map(|(node, _)| ranked(node))?),
+            best: run.and_then(|run| ranked(ranking::ranked(run).next()?.0)),
             baseline: run.and_then(|run| ranked(run.anchor()?)),
             guard: self.guard_verdict().cloned(),
             winner: run.and_then(|run| run.winner).map(|winner| winner.node),
@@ -139,14 +147,22 @@ fn running(run: &Run) -> Vec<RunningNode> {
 }
 
 fn ranked(node: &Node) -> Option<RankedNode> {
-    let is_seed = |exec: &&ExecName| matches!(exec, ExecName::Seed(_));
-    let promoted = matches!(node.promotion, crate::node::Promotion::Done { .. });
-    let further = node.reruns.keys().filter(is_seed).count();
+    let seeds: BTreeSet<ProgramSeed> = node
+        .reruns
+        .keys()
+        .filter(|exec| exec.is_ranked())
+        .map(|exec| exec.program_seed())
+        .chain([ProgramSeed(0)])
+        .collect();
     Some(RankedNode {
         node: node.id,
         operator: node.operator,
         family: node.family.clone(),
         ranking_score: node.ranking_score()?,
-        seeds: 1 + if promoted { count(further) } else { 0 },
+        seeds: if node.promotion.mean.is_some() {
+            count(seeds.len())
+        } else {
+            1
+        },
     })
 }

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use vec_types::{
-    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Phase, Plan, RunId, Score,
+    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Phase, Plan, RunId, RunNode, Score,
     ScoreReport, SeedProgramId, SeedState, UnixMs, ViewId,
 };
 
 use crate::inputs::{promotion_word, review_word};
-use crate::node::{Node, Promotion, Rerun, SEED_0};
+use crate::node::{Node, PromotionState, Rerun, RerunStage, SEED_0};
 use crate::state::Run;
 use crate::{
-    CommitInfo, Deadlines, Effect, ExecReport, GuardVerdict, Policy, RunOutcome, RunState,
-    SessionReport, SkipReason, ranking,
+    CommitInfo, Deadlines, Effect, ExecReport, GuardVerdict, OutOfPool, Policy, RunOutcome,
+    RunState, SessionReport, SkipReason, drafts, plateau, ranking, resume, select,
 };
 
 /// One node as it stands.
@@ -77,10 +77,24 @@ pub struct NodeView<'a> {
     pub created_at: UnixMs,
     /// When it was settled.
     pub settled_at: Option<UnixMs>,
+    /// Settlements before its own, imports included; absent while it is in work.
+    pub settled_order: Option<u32>,
+    /// Family that it was drawn for, for drafts.
+    pub drawn_family: Option<&'a FamilyId>,
+    /// Data epoch that its rank belongs to (SEL-13).
+    pub epoch: u32,
+    /// Data epoch of seed 0 (EPO-02).
+    pub seed_0_epoch: u32,
+    /// The node of an earlier run that it is, for imports (CON-06).
+    pub origin: Option<&'a RunNode>,
+    /// Excluded by the view-blindness check (SEL-08).
+    pub view_dependent: bool,
+    /// The carried-over work that it holds (CAR-14).
+    pub work: Option<&'a RunNode>,
 }
 
-impl<'a> From<&'a Node> for NodeView<'a> {
-    fn from(node: &'a Node) -> Self {
+impl<'a> NodeView<'a> {
+    fn of(run: &Run, node: &'a Node) -> Self {
         let settled = node.settled();
         let seed_0 = node.seed_0_report().map(|report| (SEED_0, report));
         let reruns = node.reruns.iter();
@@ -106,9 +120,9 @@ impl<'a> From<&'a Node> for NodeView<'a> {
             ranking_score: node.ranking_score(),
             visits: node.visits,
             virtual_visits: node.virtual_visits,
-            promotion: promotion_word(node),
-            promotion_failure: match &node.promotion {
-                Promotion::Failed { why, .. } => Some(why),
+            promotion: promotion_word(node, run.epoch),
+            promotion_failure: match &node.promotion.state {
+                PromotionState::Failed { why, .. } => Some(why),
                 _ => None,
             },
             review: review_word(node),
@@ -121,6 +135,13 @@ impl<'a> From<&'a Node> for NodeView<'a> {
             detail: settled.map_or("", |settled| settled.detail.as_str()),
             created_at: node.created_at,
             settled_at: settled.map(|settled| settled.at),
+            settled_order: settled.map(|settled| settled.order),
+            drawn_family: node.drawn_family.as_ref(),
+            epoch: node.rank_epoch(),
+            seed_0_epoch: node.epoch,
+            origin: node.past.as_ref().map(|past| &past.origin),
+            view_dependent: node.is_view_dependent(),
+            work: resume::carried(node).map(|(work, _)| work),
         }
     }
 }
@@ -148,6 +169,34 @@ impl RunState {
         }
     }
 
+    /// The data epoch (EPO-01).
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.run_data().map_or(0, |run| run.epoch)
+    }
+
+    /// Does the search stand still, as far as the nodes say now (PLT-01)?
+    #[must_use]
+    pub fn is_plateau(&self) -> bool {
+        self.run_data().is_some_and(plateau::is_active)
+    }
+
+    /// Every node that the next improve could not choose, and why.
+    #[must_use]
+    pub fn out_of_pool(&self) -> Vec<(NodeId, OutOfPool)> {
+        let run = self.run_data();
+        run.map_or_else(Vec::new, |run| select::out_of_pool(run, run.plateau))
+    }
+
+    /// Families in the order in which drafts cover them (DRF-02).
+    #[must_use]
+    pub fn coverage_order(&self) -> Vec<&FamilyId> {
+        let policy = self.policy();
+        policy.map_or_else(Vec::new, |policy| {
+            drafts::coverage_order(&policy.families, policy.search_seed.0)
+        })
+    }
+
     /// The deadlines; the guard's moves earlier as run times are measured.
     #[must_use]
     pub fn deadlines(&self) -> Option<Deadlines> {
@@ -170,13 +219,14 @@ impl RunState {
     pub fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
         self.run_data()
             .into_iter()
-            .flat_map(|run| run.nodes.iter().map(NodeView::from))
+            .flat_map(|run| run.nodes.iter().map(|node| NodeView::of(run, node)))
     }
 
     /// One node.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Option<NodeView<'_>> {
-        self.run_data()?.node(id).map(NodeView::from)
+        let run = self.run_data()?;
+        run.node(id).map(|node| NodeView::of(run, node))
     }
 
     /// The node of the anchor seed program: the newest, since a shelved seed is tried again.
@@ -188,8 +238,8 @@ impl RunState {
     /// Scored nodes, best ranking score first, the older first among equals.
     #[must_use]
     pub fn ranked(&self) -> Vec<NodeId> {
-        let ranked = self.run_data().map(ranking::ranked).unwrap_or_default();
-        ranked.into_iter().map(|(node, _)| node.id).collect()
+        let ranked = self.run_data().into_iter().flat_map(ranking::ranked);
+        ranked.map(|(node, _)| node.id).collect()
     }
 
     /// Directions already refuted under a parent, in order of creation (REF-02).
@@ -276,5 +326,5 @@ impl Run {
 }
 
 const fn is_unscored(rerun: &Rerun) -> bool {
-    matches!(rerun, Rerun::Score { .. })
+    matches!(rerun.stage, RerunStage::Score { .. })
 }

@@ -40,6 +40,8 @@ CREATE TABLE nodes (
     promotion        TEXT NOT NULL DEFAULT 'none',
     mean             REAL,
     refuted          TEXT,
+    epoch            INTEGER,
+    origin           TEXT,
     created_at       INTEGER NOT NULL,
     settled_at       INTEGER
 ) STRICT;

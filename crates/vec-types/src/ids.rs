@@ -241,6 +241,53 @@ impl From<RunId> for String {
     }
 }
 
+/// A node of a certain run, `<run>#<node>`: where an imported node is from, and the stable
+/// identity of carried-over work (CAR-14, CON-06).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunNode {
+    /// Run.
+    pub run: RunId,
+    /// Node of that run.
+    pub node: NodeId,
+}
+
+impl fmt::Display for RunNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.run, self.node)
+    }
+}
+
+impl FromStr for RunNode {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let parsed = text.split_once('#').and_then(|(run, node)| {
+            Some(Self {
+                run: run.parse().ok()?,
+                node: node.parse().ok()?,
+            })
+        });
+        parsed
+            .filter(|origin| origin.to_string() == text)
+            .ok_or_else(|| refuse("node of a run", text, "<run id>#<node>"))
+    }
+}
+
+impl TryFrom<String> for RunNode {
+    type Error = IdError;
+
+    fn try_from(text: String) -> Result<Self, IdError> {
+        text.parse()
+    }
+}
+
+impl From<RunNode> for String {
+    fn from(origin: RunNode) -> Self {
+        origin.to_string()
+    }
+}
+
 macro_rules! number_id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
@@ -330,13 +377,21 @@ impl From<TreeId> for String {
     }
 }
 
-/// One execution of a node's program: `seed<k>`, `fresh<k>` or `final` (O-EXE-1). Its text is
-/// the directory name below `nodes/<id>/`.
+/// One execution of a node's program: `seed<k>`, `seed<k>g<n>`, `fresh<k>` or `final` (O-EXE-1).
+/// Its text is the directory name below `nodes/<id>/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ExecName {
-    /// Search and promotion seeds 0, 1, 2.
+    /// Search and promotion seeds 0, 1, 2: the first time that a seed is run.
     Seed(ProgramSeed),
+    /// A seed run again by a later promotion: in another data epoch (EPO-04), or after an
+    /// infrastructure fault (O-PRO-1).
+    Again {
+        /// Program seed.
+        seed: ProgramSeed,
+        /// Generation of the promotion (PRO-07).
+        generation: u32,
+    },
     /// The final guard's fresh seeds.
     Fresh(ProgramSeed),
     /// The run on the final view that makes the answer, with program seed 0.
@@ -348,9 +403,15 @@ impl ExecName {
     #[must_use]
     pub const fn program_seed(self) -> ProgramSeed {
         match self {
-            Self::Seed(seed) | Self::Fresh(seed) => seed,
+            Self::Seed(seed) | Self::Fresh(seed) | Self::Again { seed, .. } => seed,
             Self::Final => ProgramSeed(0),
         }
+    }
+
+    /// Does its score count for the ranking score? True for search and promotion seeds.
+    #[must_use]
+    pub const fn is_ranked(self) -> bool {
+        matches!(self, Self::Seed(_) | Self::Again { .. })
     }
 }
 
@@ -358,6 +419,7 @@ impl fmt::Display for ExecName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Seed(seed) => write!(f, "seed{seed}"),
+            Self::Again { seed, generation } => write!(f, "seed{seed}g{generation}"),
             Self::Fresh(seed) => write!(f, "fresh{seed}"),
             Self::Final => f.write_str("final"),
         }
@@ -368,11 +430,17 @@ impl FromStr for ExecName {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let seed = |digits: &str| digits.parse::<u32>().ok().map(ProgramSeed);
+        let number = |digits: &str| digits.parse::<u32>().ok();
+        let seed = |digits: &str| number(digits).map(ProgramSeed);
         let parsed = if text == "final" {
             Some(Self::Final)
         } else if let Some(digits) = text.strip_prefix("seed") {
-            seed(digits).map(Self::Seed)
+            match digits.split_once('g') {
+                None => seed(digits).map(Self::Seed),
+                Some((digits, generation)) => seed(digits)
+                    .zip(number(generation))
+                    .map(|(seed, generation)| Self::Again { seed, generation }),
+            }
         } else if let Some(digits) = text.strip_prefix("fresh") {
             seed(digits).map(Self::Fresh)
         } else {
@@ -380,7 +448,13 @@ impl FromStr for ExecName {
         };
         parsed
             .filter(|name| name.to_string() == text)
-            .ok_or_else(|| refuse("execution name", text, "seed<k>, fresh<k> or final"))
+            .ok_or_else(|| {
+                refuse(
+                    "execution name",
+                    text,
+                    "seed<k>, seed<k>g<n>, fresh<k> or final",
+                )
+            })
     }
 }
 
@@ -440,15 +514,38 @@ mod tests {
     }
 
     #[test]
+    fn nodes_of_runs_round_trip() {
+        let text = "20270115-080000-diabetes-abcd#12";
+        let origin: RunNode = text.parse().expect("fits");
+        assert_eq!(
+            (origin.node, origin.to_string()),
+            (NodeId(12), text.to_owned())
+        );
+        for bad in [
+            "#1",
+            "20270115-080000-diabetes-abcd",
+            "20270115-080000-diabetes-abcd#01",
+        ] {
+            assert!(bad.parse::<RunNode>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn execution_names_round_trip() {
         for name in [
             ExecName::Seed(ProgramSeed(0)),
             ExecName::Fresh(ProgramSeed(17)),
+            ExecName::Again {
+                seed: ProgramSeed(1),
+                generation: 2,
+            },
             ExecName::Final,
         ] {
             assert_eq!(name.to_string().parse(), Ok(name));
         }
-        for bad in ["seed", "seed01", "fresh-1", "Final", "seed+1"] {
+        for bad in [
+            "seed", "seed01", "fresh-1", "Final", "seed+1", "seed1g", "seedg1", "seed1g01",
+        ] {
             assert!(bad.parse::<ExecName>().is_err(), "{bad}");
         }
     }

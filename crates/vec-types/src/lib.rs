@@ -19,8 +19,8 @@ mod time;
 pub use canonical::{CanonicalError, canonical_json, pretty_json};
 pub use digest::{Digest, DigestError, Hasher};
 pub use ids::{
-    BoardId, ExecName, FamilyId, IdError, NodeId, ProgramSeed, RulerId, RunId, ScoringSeed,
-    SearchSeed, SeedProgramId, TreeId, ViewId,
+    BoardId, ExecName, FamilyId, IdError, NodeId, ProgramSeed, RulerId, RunId, RunNode,
+    ScoringSeed, SearchSeed, SeedProgramId, TreeId, ViewId,
 };
 pub use manifest::{ManifestEntry, manifest_hash};
 pub use node::{Operator, SeedState};

@@ -14,6 +14,10 @@ pub enum Operator {
     Debug,
     /// Structural repair of a scored node.
     Improve,
+    /// Parameter tuning of a proven mechanism; off (TUN-01).
+    Tune,
+    /// Carried-over work of an earlier run, taken up again (CAR-17).
+    Resume,
 }
 
 impl Operator {
@@ -25,6 +29,8 @@ impl Operator {
             Self::Draft => "draft",
             Self::Debug => "debug",
             Self::Improve => "improve",
+            Self::Tune => "tune",
+            Self::Resume => "resume",
         }
     }
 }

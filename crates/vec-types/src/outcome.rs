@@ -73,11 +73,17 @@ pub enum NodeStatus {
     InfraOom,
     /// Shelved: see [`InfraFault::Interrupted`] and [`InfraFault::BudgetCut`].
     Interrupted,
+    /// Shelved: sealed at the hand-off for a later run to take up (CAR-10).
+    CarriedOver,
+    /// Imported from a run whose scores cannot be compared; waits to be scored again (CON-02).
+    ImportedUnscored,
+    /// Imported for its history only (CON-02).
+    HistoryOnly,
 }
 
 impl NodeStatus {
     /// Every status, in the order of the failure table.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::Running,
         Self::Scored,
         Self::GenFailed,
@@ -90,6 +96,9 @@ impl NodeStatus {
         Self::ScoreError,
         Self::InfraOom,
         Self::Interrupted,
+        Self::CarriedOver,
+        Self::ImportedUnscored,
+        Self::HistoryOnly,
     ];
 
     /// The word used in SQL, logs and tables.
@@ -108,13 +117,24 @@ impl NodeStatus {
             Self::ScoreError => "score_error",
             Self::InfraOom => "infra_oom",
             Self::Interrupted => "interrupted",
+            Self::CarriedOver => "carried_over",
+            Self::ImportedUnscored => "imported_unscored",
+            Self::HistoryOnly => "history_only",
         }
     }
 
-    /// Settled without effect on the tree: no visit, no rank (SEL-12, SEL-15).
+    /// Without effect on the tree: no visit, no rank (SEL-12, SEL-15, CON-02).
     #[must_use]
     pub const fn is_shelved(self) -> bool {
-        matches!(self, Self::ScoreError | Self::InfraOom | Self::Interrupted)
+        matches!(
+            self,
+            Self::ScoreError
+                | Self::InfraOom
+                | Self::Interrupted
+                | Self::CarriedOver
+                | Self::ImportedUnscored
+                | Self::HistoryOnly
+        )
     }
 
     /// In the FUTS tree: scored, or failed with score −∞ (SEL-02).

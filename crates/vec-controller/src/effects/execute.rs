@@ -51,7 +51,9 @@ pub(crate) fn prepare(
     })?;
     let views = match exec {
         ExecName::Final => vec![context.board().final_view.clone()],
-        ExecName::Seed(_) | ExecName::Fresh(_) => context.objective_views(),
+        ExecName::Seed(_) | ExecName::Again { .. } | ExecName::Fresh(_) => {
+            context.objective_views()
+        }
     };
     Ok(Input {
         node,

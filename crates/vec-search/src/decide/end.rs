@@ -3,13 +3,15 @@
 use vec_types::{StopReason, UnixMs};
 
 use super::pipeline;
+use crate::inputs::run_digest;
 use crate::state::{Finale, Run};
 use crate::{Effect, Event};
 
-fn stop(reason: StopReason, detail: impl Into<String>) -> Vec<Event> {
+pub(super) fn stop(run: &Run, reason: StopReason, detail: impl Into<String>) -> Vec<Event> {
     vec![Event::Stop {
         reason,
         detail: detail.into(),
+        inputs_digest: run_digest(run),
     }]
 }
 
@@ -22,10 +24,10 @@ pub(super) fn after_answer(run: &Run, _: UnixMs) -> Vec<Event> {
         } else {
             "the candidate replaces the baseline"
         };
-        return stop(reason, format!("{what}: node {}", winner.node));
+        return stop(run, reason, format!("{what}: node {}", winner.node));
     }
     match &run.refused {
-        Some(why) => stop(reason, format!("no answer: {why}")),
+        Some(why) => stop(run, reason, format!("no answer: {why}")),
         None => Vec::new(),
     }
 }
@@ -38,7 +40,7 @@ pub(super) fn on_request(run: &Run, _: UnixMs) -> Vec<Event> {
     };
     match first_running(run, "the run was stopped", false) {
         Some(batch) => batch,
-        None => stop(*reason, detail.clone()),
+        None => stop(run, *reason, detail.clone()),
     }
 }
 
@@ -52,7 +54,11 @@ pub(super) fn at_hard_end(run: &Run, at: UnixMs) -> Vec<Event> {
         return batch;
     }
     let Some(finale) = &run.finale else {
-        return stop(StopReason::Budget, "time was over before final selection");
+        return stop(
+            run,
+            StopReason::Budget,
+            "time was over before final selection",
+        );
     };
     let baseline = finale.baseline;
     let is_written = finale
@@ -70,6 +76,7 @@ pub(super) fn at_hard_end(run: &Run, at: UnixMs) -> Vec<Event> {
     });
     if is_replacing {
         stop(
+            run,
             StopReason::Budget,
             "time was over while the candidate's answer was written; see final/SELECTION.md",
         )
@@ -80,6 +87,7 @@ pub(super) fn at_hard_end(run: &Run, at: UnixMs) -> Vec<Event> {
         }]
     } else {
         stop(
+            run,
             StopReason::Budget,
             "time was over before the baseline was written",
         )

@@ -4,8 +4,8 @@
 use vec_types::{ExecName, NodeId, Phase, UnixMs};
 
 use super::{guarding, next_rerun, promotion, review, start};
-use crate::inputs::{scores_digest, tree_digest};
-use crate::node::{Node, Rerun, SEED_0};
+use crate::inputs::tree_digest;
+use crate::node::RerunStage;
 use crate::ranking::{final_candidates, is_reviewed};
 use crate::state::{Finale, Run};
 use crate::{Effect, Event, REVIEW_ATTEMPTS_MAX, ReviewVerdict, SkipReason};
@@ -42,7 +42,7 @@ fn begin(run: &Run) -> Vec<Event> {
     };
     let candidates = final_candidates(run);
     vec![Event::FinalStart {
-        epoch: 0,
+        epoch: run.epoch,
         baseline: baseline.id,
         candidates,
         inputs_digest: tree_digest(run),
@@ -89,7 +89,7 @@ pub(super) enum FinalRun {
 pub(super) fn run_final(run: &Run, node: NodeId) -> FinalRun {
     let exec = ExecName::Final;
     match run.rerun(node, exec) {
-        Some(Rerun::Ran { .. }) => FinalRun::Done,
+        Some(rerun) if matches!(rerun.stage, RerunStage::Ran { .. }) => FinalRun::Done,
         Some(rerun) => match rerun.failure() {
             Some(why) => FinalRun::Failed(why),
             None => next_rerun(run, &[(node, exec)], 1).map_or(FinalRun::Open, FinalRun::Start),
@@ -146,20 +146,17 @@ fn missing_seeds(run: &Run, finale: &Finale, at: UnixMs) -> Step {
         return Step::Wait;
     }
     let missing = finale.remaining().filter_map(|id| run.node(id));
-    let Some(node) = missing.into_iter().find(|node| !promotion::is_done(node)) else {
+    let Some(node) = missing
+        .into_iter()
+        .find(|node| !node.promotion.is_done(run.epoch))
+    else {
         return Step::Passed;
     };
-    if matches!(node.promotion, crate::node::Promotion::Failed { .. }) {
+    if node.promotion.is_out(run.epoch) {
         return skip(node.id, SkipReason::Seeds);
     }
     if at >= run.deadlines().guard_deadline {
         return skip(node.id, SkipReason::Deadline);
     }
     Step::Do(vec![promotion::started(run, node)])
-}
-
-/// Digest of everything that the guard's verdict rests on.
-pub(super) fn sides_digest(run: &Run, sides: [NodeId; 2], execs: &[ExecName]) -> vec_types::Digest {
-    let digest = |node: &Node| scores_digest(node, execs.iter().copied().chain([SEED_0]));
-    crate::inputs::digest_of(&sides.map(|id| run.node(id).map(digest)))
 }

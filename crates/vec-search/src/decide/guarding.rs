@@ -3,9 +3,10 @@
 
 use vec_types::{ExecName, NodeId, ProgramSeed, UnixMs};
 
-use super::finale::{FinalRun, Step, place, run_final, sides_digest};
+use super::finale::{FinalRun, Step, place, run_final};
 use super::{first_failure, next_rerun, start};
 use crate::identity::rerun_output;
+use crate::inputs::sides_digest;
 use crate::state::{Finale, GuardRun, Run};
 use crate::{Effect, Event, GuardVerdict, Pair, SkipReason, guard_stats};
 
@@ -81,7 +82,7 @@ fn result(run: &Run, finale: &Finale, guard: &GuardRun, problem: Option<String>)
         .collect();
     let execs: Vec<ExecName> = guard.seeds.iter().map(|s| ExecName::Fresh(*s)).collect();
     let outputs_differ = execs.iter().any(|exec| {
-        let output = |node| rerun_output(run, node, *exec);
+        let output = |node| rerun_output(run.rerun(node, *exec)?, &run.views);
         output(guard.candidate) != output(finale.baseline)
     });
     let verdict = judge(guard.candidate, pairs, outputs_differ, problem);

@@ -4,7 +4,7 @@
 use vec_types::{InfraFault, NodeStatus, UnixMs};
 
 use super::start;
-use crate::identity::objective_output;
+use crate::identity::has_same_output;
 use crate::inputs::settlement_digest;
 use crate::node::{Ending, GenFault, Node, Stage};
 use crate::state::Run;
@@ -56,18 +56,42 @@ pub(super) fn settle_now(run: &Run, node: &Node, why: &str, budget_cut: bool) ->
     if let Some(ending) = node.stage.ending() {
         return settle(run, node, ending);
     }
+    if !node.is_own() {
+        return rescore_cut(node, why);
+    }
     vec![Event::NodeSettled {
         node: node.id,
         status: NodeStatus::Interrupted,
         no_progress: false,
         same_as_parent: false,
         budget_cut,
+        epoch: settled_epoch(run, node),
         detail: format!("{why} (stage: {})", node.stage.word()),
         inputs_digest: settlement_digest(run, node),
     }]
 }
 
+/// CON-03: an import that could not be scored again waits for the next run.
+fn rescore_cut(node: &Node, why: &str) -> Vec<Event> {
+    vec![Event::RescoreCut {
+        node: node.id,
+        why: why.to_owned(),
+    }]
+}
+
+/// EPO-02: the epoch in which it was executed, or now if nothing was.
+fn settled_epoch(run: &Run, node: &Node) -> u32 {
+    if node.is_executed {
+        node.epoch
+    } else {
+        run.epoch
+    }
+}
+
 fn settle(run: &Run, node: &Node, ending: &Ending) -> Vec<Event> {
+    if let (false, Ending::Shelved { detail, .. }) = (node.is_own(), ending) {
+        return rescore_cut(node, detail);
+    }
     let same_as_parent = matches!(
         ending,
         Ending::NoProgram {
@@ -88,6 +112,7 @@ fn settle(run: &Run, node: &Node, ending: &Ending) -> Vec<Event> {
                 ..
             }
         ),
+        epoch: settled_epoch(run, node),
         detail: ending.detail().to_owned(),
         inputs_digest: settlement_digest(run, node),
     };
@@ -102,10 +127,7 @@ fn has_parents_output(run: &Run, node: &Node, ending: &Ending) -> bool {
     let Some(parent) = parent.filter(|parent| parent.is_scored()) else {
         return false;
     };
-    let output = objective_output(run, node);
-    matches!(ending, Ending::Scored { .. })
-        && output.is_some()
-        && output == objective_output(run, parent)
+    matches!(ending, Ending::Scored { .. }) && has_same_output(run, node, parent)
 }
 
 /// REF-01: output or program equal to the parent's, or METHOD says so.

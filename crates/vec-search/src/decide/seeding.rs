@@ -1,8 +1,10 @@
 //! Seeding: every seed program becomes a node, is executed and scored; without a scored baseline
 //! the run is worthless and stops (SED-04, SED-06).
 
-use vec_types::{NodeStatus, Operator, Phase, SeedState, StopReason, UnixMs};
+use vec_types::{Operator, Phase, SeedState, StopReason, UnixMs};
 
+use super::rescore;
+use crate::failure::SeedRule;
 use crate::node::Node;
 use crate::state::Run;
 use crate::{Event, SEED_ATTEMPTS_MAX, SeedProgram};
@@ -19,12 +21,15 @@ pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
     {
         return vec![created(run, seed)];
     }
+    if dead.is_none()
+        && let Some(event) = rescore::next(run, at)
+    {
+        return vec![event];
+    }
     match dead {
+        _ if rescore::is_due(run, at) && dead.is_none() => Vec::new(),
         _ if !run.running.is_empty() => Vec::new(),
-        Some(detail) => vec![Event::Stop {
-            reason: StopReason::Infra,
-            detail,
-        }],
+        Some(detail) => super::end::stop(run, StopReason::Infra, detail),
         None => vec![Event::PhaseChange {
             from: Phase::Seeding,
             to: Phase::Search,
@@ -38,9 +43,9 @@ pub(super) fn has_room(run: &Run) -> bool {
 }
 
 fn attempts<'a>(run: &'a Run, seed: &'a SeedProgram) -> impl Iterator<Item = &'a Node> {
-    run.nodes
-        .iter()
-        .filter(move |node| node.seed.as_ref().is_some_and(|own| own.id == seed.id))
+    run.nodes.iter().filter(move |node| {
+        node.is_own() && node.seed.as_ref().is_some_and(|own| own.id == seed.id)
+    })
 }
 
 /// A seed program without a node, or whose last node was shelved through no fault of its own; a
@@ -49,8 +54,12 @@ fn may_be_tried(run: &Run, seed: &SeedProgram) -> bool {
     let tried = u32::try_from(attempts(run, seed).count()).unwrap_or(u32::MAX);
     let last_is_shelved = attempts(run, seed)
         .last()
-        .is_none_or(|node| node.status().is_shelved());
+        .is_none_or(|node| node.settled().is_some() && is_tried_again(node));
     tried < SEED_ATTEMPTS_MAX && last_is_shelved
+}
+
+fn is_tried_again(node: &Node) -> bool {
+    node.consequence().seed_program == SeedRule::TriedAgain
 }
 
 fn next_seed(run: &Run) -> Option<&SeedProgram> {
@@ -82,7 +91,7 @@ fn dead_anchor(run: &Run, at: UnixMs) -> Option<String> {
             )
         });
     };
-    let is_dead = !matches!(node.status(), NodeStatus::Running | NodeStatus::Scored);
+    let is_dead = node.settled().is_some() && node.consequence().seed_program != SeedRule::Done;
     (is_dead && !may_retry).then(|| {
         let detail = node.settled().map_or("", |settled| settled.detail.as_str());
         format!(

@@ -10,14 +10,35 @@ use crate::{CommitInfo, ExecReport, SessionReport};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stage {
     Import,
+    /// An import that is not scored in this run; `cut` = it was tried (CON-03).
+    Waiting {
+        build: Build,
+        cut: bool,
+    },
     Plan,
-    Comply { plan: Plan },
-    Engineer { plan: Plan },
-    Execute { build: Build },
-    Score { build: Build, report: ExecReport },
-    Analyze { ending: Ending },
-    Ending { ending: Ending },
-    Settled { ending: Ending, settled: Settled },
+    Comply {
+        plan: Plan,
+    },
+    Engineer {
+        plan: Plan,
+    },
+    Execute {
+        build: Build,
+    },
+    Score {
+        build: Build,
+        report: ExecReport,
+    },
+    Analyze {
+        ending: Ending,
+    },
+    Ending {
+        ending: Ending,
+    },
+    Settled {
+        ending: Ending,
+        settled: Settled,
+    },
 }
 
 /// A committed program and where it came from.
@@ -31,6 +52,8 @@ pub(crate) struct Build {
 pub(crate) enum Origin {
     SeedProgram,
     Engineered(Box<Engineered>),
+    /// From an earlier run; its plan and session stay there.
+    Past,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +86,8 @@ pub(crate) enum Ending {
         detail: String,
         kept: Kept,
     },
+    /// An import without a score of its own in this run: a failure, history, or carried-over work.
+    Past { status: NodeStatus, kept: Kept },
 }
 
 /// Candidate-side failures before anything ran.
@@ -84,6 +109,8 @@ pub(crate) struct Kept {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settled {
     pub at: UnixMs,
+    /// Settlements before it, imports included.
+    pub order: u32,
     pub no_progress: bool,
     pub same_as_parent: bool,
     pub budget_cut: bool,
@@ -95,6 +122,7 @@ impl Stage {
     pub(crate) const fn word(&self) -> &'static str {
         match self {
             Self::Import => "importing",
+            Self::Waiting { .. } => "waiting",
             Self::Plan => "planning",
             Self::Comply { .. } => "compliance",
             Self::Engineer { .. } => "engineering",
@@ -123,11 +151,15 @@ impl Stage {
                 plan: Some(plan),
                 ..Kept::default()
             },
-            Self::Execute { build } | Self::Score { build, .. } => build.kept(),
+            Self::Execute { build } | Self::Score { build, .. } | Self::Waiting { build, .. } => {
+                build.kept()
+            }
             Self::Analyze { ending } | Self::Ending { ending } | Self::Settled { ending, .. } => {
                 match ending {
                     Ending::Scored { build, .. } | Ending::Faulty { build, .. } => build.kept(),
-                    Ending::NoProgram { kept, .. } | Ending::Shelved { kept, .. } => kept,
+                    Ending::NoProgram { kept, .. }
+                    | Ending::Shelved { kept, .. }
+                    | Ending::Past { kept, .. } => kept,
                 }
             }
         }
@@ -137,7 +169,7 @@ impl Stage {
 impl Build {
     pub(crate) fn kept(self) -> Kept {
         let (plan, session) = match self.origin {
-            Origin::SeedProgram => (None, None),
+            Origin::SeedProgram | Origin::Past => (None, None),
             Origin::Engineered(made) => (Some(made.plan), Some(made.session)),
         };
         Kept {
@@ -149,14 +181,14 @@ impl Build {
 
     pub(crate) fn plan(&self) -> Option<&Plan> {
         match &self.origin {
-            Origin::SeedProgram => None,
+            Origin::SeedProgram | Origin::Past => None,
             Origin::Engineered(made) => Some(&made.plan),
         }
     }
 
     pub(crate) fn session(&self) -> Option<&SessionReport> {
         match &self.origin {
-            Origin::SeedProgram => None,
+            Origin::SeedProgram | Origin::Past => None,
             Origin::Engineered(made) => Some(&made.session),
         }
     }
@@ -176,12 +208,13 @@ impl Ending {
             } => NodeStatus::GenEmpty,
             Self::Faulty { fault, .. } => (*fault).into(),
             Self::Shelved { fault, .. } => (*fault).into(),
+            Self::Past { status, .. } => *status,
         }
     }
 
     pub(crate) fn detail(&self) -> &str {
         match self {
-            Self::Scored { .. } => "",
+            Self::Scored { .. } | Self::Past { .. } => "",
             Self::NoProgram { detail, .. }
             | Self::Faulty { detail, .. }
             | Self::Shelved { detail, .. } => detail,
@@ -191,13 +224,15 @@ impl Ending {
     pub(crate) fn build(&self) -> Option<&Build> {
         match self {
             Self::Scored { build, .. } | Self::Faulty { build, .. } => Some(build),
-            Self::NoProgram { .. } | Self::Shelved { .. } => None,
+            Self::NoProgram { .. } | Self::Shelved { .. } | Self::Past { .. } => None,
         }
     }
 
     pub(crate) fn kept(&self) -> Option<&Kept> {
         match self {
-            Self::NoProgram { kept, .. } | Self::Shelved { kept, .. } => Some(kept),
+            Self::NoProgram { kept, .. } | Self::Shelved { kept, .. } | Self::Past { kept, .. } => {
+                Some(kept)
+            }
             Self::Scored { .. } | Self::Faulty { .. } => None,
         }
     }

@@ -3,14 +3,30 @@
 
 use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
 
-use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_tree};
+use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_import, apply_tree};
 use crate::node::{Ending, Stage};
-use crate::{Effect, Event};
+use crate::{DraftMode, Effect, Event};
 
 pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
     match event {
         Event::RunStart { .. } => {}
-        Event::RunResume { start } => resume(run, *start),
+        Event::RunResume { start } => resume(run, at, *start),
+        Event::Imported { import, .. } => apply_import::import(run, at, import),
+        Event::EpochAdvance { epoch, added } => {
+            run.epoch = *epoch;
+            run.epoch_data.extend(added.iter().cloned());
+        }
+        Event::Plateau { active, .. } => run.plateau = *active,
+        Event::ResumePick { .. } => apply_import::resume_pick(run, event),
+        Event::ResumeRefused { work, .. } => {
+            run.works.insert(work.clone());
+        }
+        Event::RescoreStart { node } => apply_import::rescore_start(run, *node),
+        Event::RescoreCut { node, .. } => apply_import::rescore_cut(run, *node),
+        Event::FinalReserve { reserve_ms, .. } => {
+            run.reserve_ms = *reserve_ms;
+            run.times = run.times.with_reserve(&run.policy.budget, *reserve_ms);
+        }
         Event::StopRequested { reason, detail } => {
             if run.stop_requested.is_none() {
                 run.stop_requested = Some((*reason, detail.clone()));
@@ -18,10 +34,11 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
         }
         Event::EffectStarted { effect } => {
             run.in_work.insert(effect.id(), effect.clone());
+            apply_effect::started(run, at, effect);
         }
         Event::EffectEnded { effect, end } => {
             run.in_work.remove(&effect.id());
-            apply_effect::ended(run, effect, end);
+            apply_effect::ended(run, at, effect, end);
         }
         Event::PhaseChange { to, .. } => change_phase(run, at, *to),
         Event::Draw { node, operator, .. } => {
@@ -32,6 +49,7 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
                 operator: *operator,
                 parent: None,
                 family: None,
+                carried: None,
             });
         }
         Event::FallbackToImprove { .. }
@@ -45,13 +63,11 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
                 node.refuted = Some(text.clone());
             }
         }
-        Event::PromotionStart { node, seeds, .. } => {
-            apply_final::start_promotion(run, *node, seeds);
-        }
+        Event::PromotionStart { .. } => apply_final::start_promotion(run, event),
         Event::PromotionDone { .. } | Event::PromotionFailed { .. } => {
             apply_final::end_promotion(run, event);
         }
-        Event::Stop { reason, detail } => stop(run, at, *reason, detail),
+        Event::Stop { reason, detail, .. } => stop(run, at, *reason, detail),
         Event::FinalStart { .. }
         | Event::CandidateSkipped { .. }
         | Event::GuardStart { .. }
@@ -62,8 +78,10 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
 }
 
 /// Sessions of the dead process end as interrupted (ENG-14, b.2 item 10); the rest stays wanted.
-fn resume(run: &mut Run, start: u32) {
+fn resume(run: &mut Run, at: UnixMs, start: u32) {
     run.resumes = start;
+    // Time without a controller is not time of a review.
+    run.review_since.values_mut().for_each(|since| *since = at);
     run.outcome = None;
     run.stop_requested = None;
     let lost: Vec<Effect> = run
@@ -96,6 +114,9 @@ fn change_phase(run: &mut Run, at: UnixMs, to: Phase) {
             StopReason::AgentEarlyExit
         });
     }
+    if run.phase == Phase::Launching {
+        apply_import::close_imports(run);
+    }
     run.phase = to;
 }
 
@@ -105,7 +126,10 @@ fn refine_draw(run: &mut Run, event: &Event) {
         Event::FallbackToImprove { .. } => drawn.operator = Operator::Improve,
         Event::FallbackToDraft { .. } => drawn.operator = Operator::Draft,
         Event::Select { parent, .. } => drawn.parent = Some(*parent),
-        Event::DraftPick { family, .. } => drawn.family = Some(family.clone()),
+        Event::DraftPick { family, mode, .. } => {
+            drawn.family = Some(family.clone());
+            run.bandit_picks += u32::from(matches!(mode, DraftMode::Explore | DraftMode::Exploit));
+        }
         _ => {}
     }
 }

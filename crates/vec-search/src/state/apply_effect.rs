@@ -1,15 +1,43 @@
 //! What an effect's end does to its node: the next stage, or an ending with its owner.
 
-use vec_types::{CandidateFault, ExecName, InfraFault, Plan, RulerId, ScoreReport};
+use std::collections::BTreeMap;
+
+use vec_types::{CandidateFault, ExecName, InfraFault, Plan, RulerId, ScoreReport, UnixMs};
 
 use super::Run;
-use crate::node::{Build, Ending, Engineered, GenFault, Kept, Node, Origin, Rerun, SEED_0, Stage};
+use crate::node::{
+    Build, Ending, Engineered, GenFault, Kept, Node, Origin, RerunStage, SEED_0, Stage,
+};
 use crate::{
     CommitInfo, Effect, ExecReport, ExecResult, MethodState, Outcome, PlanResult, ReviewVerdict,
     ScoreResult, SessionReport,
 };
 
-pub(super) fn ended(run: &mut Run, effect: &Effect, end: &Outcome) {
+type Objective = BTreeMap<RulerId, f64>;
+
+/// EPO-02: what is executed sees the data of the epoch in which it starts.
+pub(super) fn started(run: &mut Run, at: UnixMs, effect: &Effect) {
+    let epoch = run.epoch;
+    match effect {
+        Effect::Execute { node, exec } => {
+            let Some(node) = run.node_mut(*node) else {
+                return;
+            };
+            if *exec == SEED_0 {
+                node.epoch = epoch;
+                node.is_executed = true;
+            } else if let Some(rerun) = node.reruns.get_mut(exec) {
+                rerun.epoch = Some(epoch);
+            }
+        }
+        Effect::Review { node, .. } => {
+            run.review_since.insert(*node, at);
+        }
+        _ => {}
+    }
+}
+
+pub(super) fn ended(run: &mut Run, at: UnixMs, effect: &Effect, end: &Outcome) {
     match effect {
         Effect::Place { node, provisional } => {
             let digest = match end {
@@ -21,14 +49,27 @@ pub(super) fn ended(run: &mut Run, effect: &Effect, end: &Outcome) {
             }
         }
         Effect::Review { node, .. } => {
+            if let Some(since) = run.review_since.remove(node) {
+                let ms = at.since_ms(since).max(0);
+                run.longest_review_ms = Some(run.longest_review_ms.unwrap_or(0).max(ms));
+            }
             if let Some(node) = run.node_mut(*node) {
                 end_review(node, end);
             }
         }
         Effect::Execute { node, exec } | Effect::Score { node, exec } if *exec != SEED_0 => {
-            let objective: Vec<RulerId> = run.policy.objective.keys().cloned().collect();
-            if let Some(node) = run.node_mut(*node) {
-                end_rerun(node, *exec, end, &objective);
+            let Run {
+                nodes,
+                index,
+                policy,
+                ..
+            } = run;
+            let position = usize::try_from(node.0).ok();
+            if let Some(node) = position.and_then(|position| nodes.get_mut(position)) {
+                end_rerun(node, *exec, end, &policy.objective);
+                if exec.is_ranked() && matches!(end, Outcome::Scored { .. }) {
+                    index.measured(node);
+                }
             }
         }
         _ => end_stage(run, effect, end),
@@ -45,58 +86,65 @@ fn end_review(node: &mut Node, end: &Outcome) {
     }
 }
 
-fn end_rerun(node: &mut Node, exec: ExecName, end: &Outcome, objective: &[RulerId]) {
-    let Some(rerun) = node.reruns.remove(&exec) else {
+fn end_rerun(node: &mut Node, exec: ExecName, end: &Outcome, objective: &Objective) {
+    let Some(rerun) = node.reruns.get_mut(&exec) else {
         return;
     };
-    let next = match (rerun, end) {
-        (_, Outcome::Interrupted { fault, detail }) => Rerun::Lost {
+    let stage = std::mem::replace(&mut rerun.stage, RerunStage::Execute);
+    rerun.stage = match (stage, end) {
+        (_, Outcome::Interrupted { fault, detail }) => RerunStage::Lost {
             fault: *fault,
             detail: detail.clone(),
         },
-        (Rerun::Execute, Outcome::Executed { report }) => match &report.result {
-            ExecResult::Fault { fault, detail } => Rerun::Faulty {
-                fault: *fault,
-                detail: detail.clone(),
-            },
-            ExecResult::Done { .. } if exec == ExecName::Final => Rerun::Ran {
-                report: report.clone(),
-            },
-            ExecResult::Done { .. } => Rerun::Score {
-                report: report.clone(),
-            },
-        },
-        (Rerun::Score { report }, Outcome::Scored { result }) => match result {
-            ScoreResult::InvalidFormat { detail } => Rerun::Faulty {
-                fault: CandidateFault::InvalidFormat,
-                detail: detail.clone(),
-            },
-            ScoreResult::Done { report: score } => match missing_component(score, objective) {
-                Some(detail) => Rerun::Lost {
-                    fault: InfraFault::ScoreError,
-                    detail,
-                },
-                None => Rerun::Scored {
-                    report,
-                    score: score.clone(),
-                },
-            },
-        },
-        (rerun, _) => rerun,
+        (RerunStage::Execute, Outcome::Executed { report }) => rerun_executed(exec, report),
+        (RerunStage::Score { report }, Outcome::Scored { result }) => {
+            rerun_scored(report, result, objective)
+        }
+        (stage, _) => stage,
     };
-    node.reruns.insert(exec, next);
+}
+
+fn rerun_executed(exec: ExecName, report: &ExecReport) -> RerunStage {
+    let report = report.clone();
+    match &report.result {
+        ExecResult::Fault { fault, detail } => RerunStage::Faulty {
+            fault: *fault,
+            detail: detail.clone(),
+        },
+        ExecResult::Done { .. } if exec == ExecName::Final => RerunStage::Ran { report },
+        ExecResult::Done { .. } => RerunStage::Score { report },
+    }
+}
+
+fn rerun_scored(report: ExecReport, result: &ScoreResult, objective: &Objective) -> RerunStage {
+    match result {
+        ScoreResult::InvalidFormat { detail } => RerunStage::Faulty {
+            fault: CandidateFault::InvalidFormat,
+            detail: detail.clone(),
+        },
+        ScoreResult::Done { report: score } => match missing_component(score, objective) {
+            Some(detail) => RerunStage::Lost {
+                fault: InfraFault::ScoreError,
+                detail,
+            },
+            None => RerunStage::Scored {
+                report,
+                score: score.clone(),
+            },
+        },
+    }
 }
 
 /// A node needs every objective component (O-RUL-4).
-fn missing_component(score: &ScoreReport, objective: &[RulerId]) -> Option<String> {
+pub(super) fn missing_component(score: &ScoreReport, objective: &Objective) -> Option<String> {
     let ruler = objective
-        .iter()
+        .keys()
         .find(|ruler| !score.components.contains_key(*ruler))?;
     Some(format!("the scorer gave no component {ruler}"))
 }
 
 fn end_stage(run: &mut Run, effect: &Effect, end: &Outcome) {
-    let objective: Vec<RulerId> = run.policy.objective.keys().cloned().collect();
+    let objective = run.policy.objective.clone();
     let parent_key = run
         .node(effect.node())
         .and_then(|node| run.node(node.parent?)?.commit())
@@ -137,8 +185,8 @@ fn end_stage(run: &mut Run, effect: &Effect, end: &Outcome) {
         }
         (Stage::Execute { build }, Outcome::Executed { report }) => executed(build, report),
         (Stage::Score { build, report }, Outcome::Scored { result }) => {
-            let is_seed = node.seed.is_some();
-            scored(build, report, result, &objective).after(is_seed)
+            let is_analysed = build.is_analysed();
+            scored(build, report, result, &objective).after(is_analysed)
         }
         (stage, _) => stage,
     };
@@ -239,11 +287,11 @@ fn executed(build: Build, report: &ExecReport) -> Stage {
             build: build.clone(),
             exec: report.clone(),
         }
-        .after(matches!(build.origin, Origin::SeedProgram)),
+        .after(build.is_analysed()),
     }
 }
 
-fn scored(build: Build, exec: ExecReport, result: &ScoreResult, objective: &[RulerId]) -> Ending {
+fn scored(build: Build, exec: ExecReport, result: &ScoreResult, objective: &Objective) -> Ending {
     match result {
         ScoreResult::InvalidFormat { detail } => Ending::Faulty {
             fault: CandidateFault::InvalidFormat,
@@ -266,11 +314,18 @@ fn scored(build: Build, exec: ExecReport, result: &ScoreResult, objective: &[Rul
     }
 }
 
+impl Build {
+    /// Seeds are not analysed (SED-06), and imports were analysed where they are from.
+    const fn is_analysed(&self) -> bool {
+        matches!(self.origin, Origin::Engineered(_))
+    }
+}
+
 impl Ending {
-    /// Executed nodes are analysed, seeds (SED-06) and shelved nodes are not.
-    fn after(self, is_seed: bool) -> Stage {
+    /// Executed nodes are analysed, shelved ones are not.
+    fn after(self, is_analysed: bool) -> Stage {
         match self {
-            ending @ (Self::Scored { .. } | Self::Faulty { .. }) if !is_seed => {
+            ending @ (Self::Scored { .. } | Self::Faulty { .. }) if is_analysed => {
                 Stage::Analyze { ending }
             }
             ending => Stage::Ending { ending },

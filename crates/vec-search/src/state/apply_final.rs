@@ -2,22 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use vec_types::{ExecName, NodeId, ProgramSeed};
+use vec_types::{ExecName, NodeId};
 
 use super::{Finale, GuardRun, Run, Winner};
-use crate::node::{Promotion, Rerun};
-use crate::{Effect, Event, GuardVerdict};
+use crate::node::{Mean, Promotion, PromotionState, Rerun};
+use crate::{Effect, Event, GuardVerdict, PROMOTION_ATTEMPTS_MAX, PromotionFailure};
 
-pub(super) fn start_promotion(run: &mut Run, id: NodeId, seeds: &[ProgramSeed]) {
-    let Some(node) = run.node_mut(id) else { return };
-    node.promotion = Promotion::Running {
-        generation: node.promotion.generation(),
+pub(super) fn start_promotion(run: &mut Run, event: &Event) {
+    let Event::PromotionStart {
+        node: id,
+        epoch,
+        execs,
+        ..
+    } = event
+    else {
+        return;
     };
-    for seed in seeds {
-        let exec = ExecName::Seed(*seed);
-        node.reruns.entry(exec).or_insert(Rerun::Execute);
+    let Some(node) = run.node_mut(*id) else {
+        return;
+    };
+    node.promotion.state = PromotionState::Running {
+        epoch: *epoch,
+        execs: execs.clone(),
+    };
+    for exec in execs {
+        node.reruns.entry(*exec).or_insert(Rerun::new());
     }
-    run.promoting = Some(id);
+    run.promoting = Some(*id);
 }
 
 pub(super) fn end_promotion(run: &mut Run, event: &Event) {
@@ -26,40 +37,53 @@ pub(super) fn end_promotion(run: &mut Run, event: &Event) {
         return;
     };
     run.promoting = None;
-    run.in_work.retain(|_, effect| {
-        let is_seed_run = matches!(
-            effect,
-            Effect::Execute {
-                exec: ExecName::Seed(_),
-                ..
-            } | Effect::Score {
-                exec: ExecName::Seed(_),
-                ..
-            }
-        );
-        effect.node() != *id || !is_seed_run
+    run.in_work.retain(|_, effect| match effect {
+        Effect::Execute { node, exec } | Effect::Score { node, exec } => {
+            node != id || !exec.is_ranked()
+        }
+        _ => true,
     });
-    let Some(node) = run.node_mut(*id) else {
+    let Run { nodes, index, .. } = run;
+    let position = usize::try_from(id.0).ok();
+    let Some(node) = position.and_then(|position| nodes.get_mut(position)) else {
         return;
     };
-    node.promotion = match event {
-        Event::PromotionDone {
-            generation, mean, ..
-        } => Promotion::Done {
-            generation: *generation,
-            mean: *mean,
-        },
+    let before = node.ranking_score();
+    let promotion = &mut node.promotion;
+    promotion.generation += 1;
+    promotion.state = PromotionState::Idle;
+    match event {
+        Event::PromotionDone { epoch, mean, .. } => {
+            promotion.mean = Some(Mean {
+                score: *mean,
+                epoch: *epoch,
+            });
+        }
         Event::PromotionFailed {
-            generation, why, ..
-        } if node.reruns.values().any(|rerun| rerun.failure().is_some()) => Promotion::Failed {
-            generation: *generation,
-            why: why.clone(),
-        },
-        // Abandoned for lack of time (PRO-06): it may start again with the next generation.
-        _ => Promotion::None {
-            generation: node.promotion.generation() + 1,
-        },
+            epoch, cause, why, ..
+        } => failed(promotion, *epoch, *cause, why),
+        _ => {}
+    }
+    index.rank(before, node);
+}
+
+/// Out for this epoch, or free to start again with the next generation (O-PRO-1, PRO-06).
+fn failed(promotion: &mut Promotion, epoch: u32, cause: PromotionFailure, why: &str) {
+    let lost = match cause {
+        PromotionFailure::Lost if promotion.lost.1 == epoch => promotion.lost.0 + 1,
+        PromotionFailure::Lost => 1,
+        PromotionFailure::Faulty | PromotionFailure::Abandoned => promotion.lost.0,
     };
+    if cause == PromotionFailure::Lost {
+        promotion.lost = (lost, epoch);
+    }
+    let is_over = cause == PromotionFailure::Lost && lost >= PROMOTION_ATTEMPTS_MAX;
+    if is_over || cause == PromotionFailure::Faulty {
+        promotion.state = PromotionState::Failed {
+            epoch,
+            why: why.to_owned(),
+        };
+    }
 }
 
 pub(super) fn finale(run: &mut Run, event: &Event) {
@@ -114,7 +138,7 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
 
 fn add_rerun(run: &mut Run, node: NodeId, exec: ExecName) {
     if let Some(node) = run.node_mut(node) {
-        node.reruns.entry(exec).or_insert(Rerun::Execute);
+        node.reruns.entry(exec).or_insert(Rerun::new());
     }
 }
 

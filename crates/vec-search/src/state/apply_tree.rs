@@ -1,4 +1,5 @@
-//! Nodes enter and leave the tree: creation, settlement, visits, failure streaks (SEL).
+//! Nodes enter and leave the tree: creation, settlement, visits, failure streaks (SEL). What an
+//! outcome changes stands in the failure table ([`crate::failure`]); this applies it.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,12 @@ use vec_types::{InfraFault, NodeId, NodeStatus, Operator, UnixMs};
 
 use super::Run;
 use crate::Event;
-use crate::node::{Children, Ending, Node, Promotion, Review, Settled, Stage};
-
-/// Children that must fail in a row before their parent is suspended (SEL-06).
-const STREAK_LEN: u32 = 2;
+use crate::failure::{Consequence, Streak};
+use crate::node::{
+    Build, Children, Ending, Engineered, Node, Origin, Promotion, Review, Settled, Stage,
+};
+use crate::planted::{self, Bug};
+use crate::{CarriedKind, MethodState};
 
 pub(super) fn create(run: &mut Run, at: UnixMs, event: &Event) {
     let Event::NodeCreated {
@@ -22,44 +25,69 @@ pub(super) fn create(run: &mut Run, at: UnixMs, event: &Event) {
     else {
         return;
     };
-    let seed = run.policy.seed_programs.iter();
-    let seed = seed
-        .clone()
-        .find(|seed| Some(&seed.id) == seed_program.as_ref());
+    let mut seeds = run.policy.seed_programs.iter();
+    let seed = seeds.find(|seed| Some(&seed.id) == seed_program.as_ref());
     let created = Node {
         id: *node,
         operator: *operator,
         parent: *parent,
         family: family.clone(),
+        drawn_family: family.clone().filter(|_| *operator == Operator::Draft),
         seed: seed.cloned(),
+        past: None,
         created_at: at,
-        stage: match operator {
-            Operator::Seed => Stage::Import,
-            Operator::Draft | Operator::Debug | Operator::Improve => Stage::Plan,
-        },
+        stage: first_stage(run, *operator),
+        epoch: run.epoch,
+        is_executed: false,
         visits: 0,
         virtual_visits: 0,
         children: Children::default(),
         review: Review::default(),
-        promotion: Promotion::None { generation: 0 },
+        promotion: Promotion::default(),
         reruns: BTreeMap::new(),
         refuted: None,
     };
-    run.nodes.push(created);
     run.running.insert(*node);
     run.drawn = None;
-    if *operator != Operator::Seed {
-        run.created += 1;
-    }
-    if let (Operator::Draft, Some(family)) = (operator, family) {
-        *run.drafts.entry(family.clone()).or_insert(0) += 1;
-    }
+    run.created += u32::from(*operator != Operator::Seed);
+    enter(run, created);
     if let Some(parent) = parent.and_then(|parent| run.node_mut(parent)) {
-        parent.children.running += 1;
-        parent.children.live += 1;
-        parent.children.debugs += u32::from(*operator == Operator::Debug);
+        parent.children.running.add(*operator);
     }
     for_ancestors(run, *parent, |node| node.virtual_visits += 1);
+}
+
+/// Carried-over work goes on where it stopped (CAR-19, CAR-21); everything else begins.
+fn first_stage(run: &Run, operator: Operator) -> Stage {
+    let carried = run.drawn.as_ref().and_then(|drawn| drawn.carried);
+    let past = carried.and_then(|id| run.node(id)?.past.as_ref()?.carried.as_ref());
+    match past.map(|(_, kind)| kind) {
+        _ if operator == Operator::Seed => Stage::Import,
+        Some(CarriedKind::Engineer { plan }) => Stage::Engineer { plan: plan.clone() },
+        Some(CarriedKind::Execution { plan, session }) => match &session.commit {
+            Some(commit) if session.method != MethodState::Missing => Stage::Execute {
+                build: Build {
+                    commit: commit.clone(),
+                    origin: Origin::Engineered(Box::new(Engineered {
+                        plan: plan.clone(),
+                        session: session.clone(),
+                    })),
+                },
+            },
+            _ => Stage::Engineer { plan: plan.clone() },
+        },
+        None => Stage::Plan,
+    }
+}
+
+/// Puts a node in the list; one that is settled already, an import, takes effect at once.
+pub(super) fn enter(run: &mut Run, node: Node) {
+    let (id, is_settled) = (node.id, node.settled().is_some());
+    run.index.created(&node);
+    run.nodes.push(node);
+    if is_settled {
+        take_effect(run, id);
+    }
 }
 
 fn for_ancestors(run: &mut Run, first: Option<NodeId>, change: impl Fn(&mut Node)) {
@@ -73,10 +101,10 @@ fn for_ancestors(run: &mut Run, first: Option<NodeId>, change: impl Fn(&mut Node
 pub(super) fn settle(run: &mut Run, at: UnixMs, event: &Event) {
     let Event::NodeSettled {
         node: id,
-        status,
         no_progress,
         same_as_parent,
         budget_cut,
+        epoch,
         detail,
         ..
     } = event
@@ -85,6 +113,7 @@ pub(super) fn settle(run: &mut Run, at: UnixMs, event: &Event) {
     };
     let settled = Settled {
         at,
+        order: run.index.settled,
         no_progress: *no_progress,
         same_as_parent: *same_as_parent,
         budget_cut: *budget_cut,
@@ -93,20 +122,12 @@ pub(super) fn settle(run: &mut Run, at: UnixMs, event: &Event) {
     let Some(node) = run.node_mut(*id) else {
         return;
     };
-    let (parent, operator) = (node.parent, node.operator);
+    node.epoch = *epoch;
     let dropped = node.due_effect();
     node.stage = match std::mem::replace(&mut node.stage, Stage::Plan) {
         Stage::Analyze { ending } | Stage::Ending { ending } => Stage::Settled { ending, settled },
         stage => Stage::Settled {
-            ending: Ending::Shelved {
-                fault: if *budget_cut {
-                    InfraFault::BudgetCut
-                } else {
-                    InfraFault::Interrupted
-                },
-                detail: detail.clone(),
-                kept: stage.kept(),
-            },
+            ending: cut(stage, *budget_cut, detail),
             settled,
         },
     };
@@ -114,42 +135,78 @@ pub(super) fn settle(run: &mut Run, at: UnixMs, event: &Event) {
         run.in_work.remove(&effect.id());
     }
     run.running.remove(id);
-    settle_visits(run, *id, parent, *status);
-    if let Some(parent) = parent {
-        settle_child(run, parent, operator, *status);
+    leave_work(run, *id);
+    take_effect(run, *id);
+}
+
+fn cut(stage: Stage, budget_cut: bool, detail: &str) -> Ending {
+    Ending::Shelved {
+        fault: if budget_cut {
+            InfraFault::BudgetCut
+        } else {
+            InfraFault::Interrupted
+        },
+        detail: detail.to_owned(),
+        kept: stage.kept(),
     }
-    if !status.is_shelved() {
+}
+
+/// The virtual visits of a node in work vanish (SEL-04). Re-scored imports never had any.
+fn leave_work(run: &mut Run, id: NodeId) {
+    let Some(node) = run.node(id).filter(|node| node.is_own()) else {
+        return;
+    };
+    let (parent, operator) = (node.parent, node.operator);
+    if let Some(parent) = parent.and_then(|parent| run.node_mut(parent)) {
+        parent.children.running.remove(operator);
+    }
+    if !planted::is(Bug::VirtualVisitKept) {
+        for_ancestors(run, parent, |node| {
+            node.virtual_visits = node.virtual_visits.saturating_sub(1);
+        });
+    }
+}
+
+/// What the failure table says about the outcome of a settled node.
+fn take_effect(run: &mut Run, id: NodeId) {
+    run.index.settled += 1;
+    let Some(node) = run.node(id) else { return };
+    let (parent, operator, row) = (node.parent, node.operator, node.consequence());
+    if row.visit || planted::is(Bug::ShelvedVisits) {
+        for_ancestors(run, Some(id), |node| node.visits += 1);
+    }
+    if let Some(parent) = parent {
+        end_child(run, parent, operator, row);
+    }
+    if row.competes {
+        let Run {
+            nodes,
+            index,
+            views,
+            ..
+        } = run;
+        let position = usize::try_from(id.0).ok();
+        if let Some(node) = position.and_then(|position| nodes.get(position)) {
+            index.scored(node, views);
+        }
+    }
+    if row.lifts_suspensions {
         suspend(run, parent);
     }
 }
 
-/// Virtual visits become real ones, or vanish for a shelved node (SEL-04, O-SEL-6).
-fn settle_visits(run: &mut Run, id: NodeId, parent: Option<NodeId>, status: NodeStatus) {
-    let real = u64::from(status.is_in_tree());
-    for_ancestors(run, parent, |node| {
-        node.virtual_visits = node.virtual_visits.saturating_sub(1);
-        node.visits += real;
-    });
-    if let Some(node) = run.node_mut(id) {
-        node.visits = real;
-    }
-}
-
-fn settle_child(run: &mut Run, parent: NodeId, operator: Operator, status: NodeStatus) {
+fn end_child(run: &mut Run, parent: NodeId, operator: Operator, row: Consequence) {
     let counts_gen = run.policy.select.streak_counts_gen;
     let Some(parent) = run.node_mut(parent) else {
         return;
     };
     let children = &mut parent.children;
-    children.running = children.running.saturating_sub(1);
-    if status.is_shelved() {
-        children.live = children.live.saturating_sub(1);
-        children.debugs -= u32::from(operator == Operator::Debug).min(children.debugs);
-    }
-    let is_gen = matches!(status, NodeStatus::GenFailed | NodeStatus::GenEmpty);
-    if status.is_candidate_fault() || (is_gen && counts_gen) {
+    children.ended.all += u32::from(row.child_cap);
+    children.ended.improves += u32::from(row.serves_reserve && operator == Operator::Improve);
+    children.ended.debugs += u32::from(row.debug_attempt && operator == Operator::Debug);
+    if row.extends_streak(counts_gen) {
         children.streak += 1;
-    } else if status == NodeStatus::Scored {
+    } else if row.streak == Streak::Resets {
         children.streak = 0;
         children.debug_scored |= operator == Operator::Debug;
     }
@@ -157,14 +214,28 @@ fn settle_child(run: &mut Run, parent: NodeId, operator: Operator, status: NodeS
 
 /// A new node elsewhere ends every suspension; its own parent is judged anew (SEL-06, O-SEL-3).
 fn suspend(run: &mut Run, parent: Option<NodeId>) {
-    run.suspended.retain(|node| Some(*node) == parent);
+    if !planted::is(Bug::SuspensionNeverEnds) {
+        run.suspended.retain(|node| Some(*node) == parent);
+    }
+    let mut len = run.policy.select.streak_len;
+    if planted::is(Bug::StreakOffByOne) {
+        len += 1;
+    }
     let Some(parent) = parent.and_then(|id| run.node(id)) else {
         return;
     };
-    let (id, is_failing) = (parent.id, parent.children.streak >= STREAK_LEN);
+    let (id, is_failing) = (parent.id, len > 0 && parent.children.streak >= len);
     if is_failing {
         run.suspended.insert(id);
     } else {
         run.suspended.remove(&id);
+    }
+}
+
+/// The status that a settlement must carry.
+pub(super) fn expected_status(node: &Node) -> NodeStatus {
+    match &node.stage {
+        Stage::Analyze { ending } | Stage::Ending { ending } => ending.status(),
+        _ => NodeStatus::Interrupted,
     }
 }

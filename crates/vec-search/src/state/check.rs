@@ -3,8 +3,8 @@
 
 use vec_types::{NodeId, NodeStatus, Operator, Phase, UnixMs};
 
-use super::{Run, check_effect, check_final};
-use crate::node::{Node, Promotion, Stage};
+use super::{Run, apply_tree, check_effect, check_final, check_import};
+use crate::node::{Node, PromotionState};
 use crate::{CorruptRun, Event};
 
 pub(super) fn check(run: Option<&Run>, at: UnixMs, event: &Event) -> Result<(), CorruptRun> {
@@ -43,6 +43,14 @@ impl Check<'_> {
             Event::RunStart { .. } | Event::RunResume { .. } | Event::StopRequested { .. } => {
                 Ok(())
             }
+            Event::Imported { .. }
+            | Event::EpochAdvance { .. }
+            | Event::ResumePick { .. }
+            | Event::ResumeRefused { .. }
+            | Event::RescoreStart { .. }
+            | Event::RescoreCut { .. } => check_import::check(self.run, self.event),
+            Event::Plateau { active, .. } => self.plateau(*active),
+            Event::FinalReserve { reserve_ms, .. } => self.reserve(*reserve_ms),
             Event::EffectStarted { effect } => check_effect::started(self.run, effect),
             Event::EffectEnded { effect, end } => check_effect::ended(self.run, effect, end),
             Event::PhaseChange { from, to } => self.phase_change(*from, *to),
@@ -74,6 +82,16 @@ impl Check<'_> {
         self.event.kind()
     }
 
+    fn plateau(&self, active: bool) -> Result<(), CorruptRun> {
+        self.in_phase(self.run.phase == Phase::Search && self.run.plateau != active)
+    }
+
+    /// The reserve only grows (RSV-04).
+    fn reserve(&self, reserve_ms: i64) -> Result<(), CorruptRun> {
+        let is_open = matches!(self.run.phase, Phase::Search | Phase::Settling);
+        self.in_phase(is_open && reserve_ms > self.run.reserve_ms)
+    }
+
     fn node(&self, node: NodeId) -> Result<&Node, CorruptRun> {
         self.run.node(node).ok_or_else(|| CorruptRun::UnknownNode {
             kind: self.kind(),
@@ -89,7 +107,12 @@ impl Check<'_> {
                 | (Phase::Search, Phase::Settling)
                 | (Phase::Settling, Phase::Final)
         );
-        let is_clear = to != Phase::Final || self.run.running.is_empty();
+        let imports = usize::try_from(self.run.policy.continuation.imports).unwrap_or(usize::MAX);
+        let is_clear = match to {
+            Phase::Seeding => self.run.nodes.len() == imports,
+            Phase::Final => self.run.running.is_empty(),
+            _ => true,
+        };
         self.in_phase(is_next && is_clear && self.run.phase == from)
     }
 
@@ -186,7 +209,8 @@ impl Check<'_> {
             return self.creation(*node, fits, "no such seed program, or it has a parent");
         }
         let fits = self.run.drawn.as_ref().is_some_and(|drawn| {
-            let has_origin = drawn.parent.is_some() || *operator == Operator::Draft;
+            let has_origin =
+                drawn.parent.is_some() || matches!(operator, Operator::Draft | Operator::Resume);
             let same_family = *operator != Operator::Draft || drawn.family == *family;
             drawn.operator == *operator && drawn.parent == *parent && has_origin && same_family
         });
@@ -203,10 +227,7 @@ impl Check<'_> {
         if found.settled().is_some() {
             return Err(CorruptRun::SettledTwice { node });
         }
-        let expected = match &found.stage {
-            Stage::Analyze { ending } | Stage::Ending { ending } => ending.status(),
-            _ => NodeStatus::Interrupted,
-        };
+        let expected = apply_tree::expected_status(found);
         if status == expected {
             return Ok(());
         }
@@ -233,24 +254,30 @@ impl Check<'_> {
 
     fn promotion(&self, node: NodeId) -> Result<(), CorruptRun> {
         let found = self.node(node)?;
-        let (generation, starts) = match self.event {
-            Event::PromotionStart { generation, .. } => (*generation, true),
-            Event::PromotionDone { generation, .. } | Event::PromotionFailed { generation, .. } => {
-                (*generation, false)
+        let (generation, epoch, starts) = match self.event {
+            Event::PromotionStart {
+                generation, epoch, ..
+            } => (*generation, *epoch, true),
+            Event::PromotionDone {
+                generation, epoch, ..
             }
+            | Event::PromotionFailed {
+                generation, epoch, ..
+            } => (*generation, *epoch, false),
             _ => return Ok(()),
         };
-        let state_fits = if starts {
-            matches!(found.promotion, Promotion::None { .. }) && self.run.promoting.is_none()
-        } else {
-            matches!(found.promotion, Promotion::Running { .. })
+        let state_fits = match &found.promotion.state {
+            PromotionState::Running { epoch: own, .. } => !starts && *own == epoch,
+            PromotionState::Idle | PromotionState::Failed { .. } => {
+                starts && self.run.promoting.is_none() && epoch == self.run.epoch
+            }
         };
-        let why = if generation != found.promotion.generation() {
+        let why = if generation != found.promotion.generation {
             "another generation"
         } else if !found.is_scored() {
             "it is not scored"
         } else if !state_fits {
-            "the promotion is in another state, or another one runs"
+            "the promotion is in another state or epoch, or another one runs"
         } else {
             return Ok(());
         };

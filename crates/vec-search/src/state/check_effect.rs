@@ -102,7 +102,9 @@ fn session_problem(session: &SessionReport) -> Option<&'static str> {
 fn missing_view(run: &Run, exec: ExecName, digests: &BTreeMap<ViewId, Digest>) -> Option<ViewId> {
     let views: BTreeSet<&ViewId> = match exec {
         ExecName::Final => BTreeSet::from([&run.policy.final_view]),
-        ExecName::Seed(_) | ExecName::Fresh(_) => run.policy.objective_views(),
+        ExecName::Seed(_) | ExecName::Again { .. } | ExecName::Fresh(_) => {
+            run.policy.objective_views()
+        }
     };
     views
         .into_iter()

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vec_types::{
-    Digest, ExecName, FamilyId, NodeId, Operator, Phase, ProgramSeed, RunId, SeedState, StopReason,
-    UnixMs,
+    Digest, ExecName, FamilyId, NodeId, Operator, Phase, ProgramSeed, RunId, RunNode, StopReason,
+    UnixMs, ViewId,
 };
 
+use super::index::Index;
 use super::{ResumeRefused, RunOutcome};
 use crate::mt19937::Mt19937;
 use crate::node::{Node, Rerun};
@@ -26,8 +27,25 @@ pub(crate) struct Run {
     pub running: BTreeSet<NodeId>,
     pub suspended: BTreeSet<NodeId>,
     pub promoting: Option<NodeId>,
-    pub drafts: BTreeMap<FamilyId, u32>,
+    /// Objective views, sorted.
+    pub views: Vec<ViewId>,
+    pub index: Index,
+    /// Nodes of this run that were drawn or taken up; seeds and imports do not count.
     pub created: u32,
+    /// Current data epoch (EPO-01) and what the epochs so far added.
+    pub epoch: u32,
+    pub epoch_data: Vec<String>,
+    /// Drafts that the bandit gave a family (DRF-05).
+    pub bandit_picks: u32,
+    /// Plateau as last announced.
+    pub plateau: bool,
+    /// Carried-over work that needs no more decision: taken up in any run, or refused.
+    pub works: BTreeSet<RunNode>,
+    pub resumes_taken: u32,
+    pub reserve_ms: i64,
+    /// Reviews in work since, and the longest so far (RSV-02).
+    pub review_since: BTreeMap<NodeId, UnixMs>,
+    pub longest_review_ms: Option<i64>,
     pub in_work: BTreeMap<EffectId, Effect>,
     pub resumes: u32,
     pub stop_requested: Option<(StopReason, String)>,
@@ -45,6 +63,8 @@ pub(crate) struct Drawn {
     pub operator: Operator,
     pub parent: Option<NodeId>,
     pub family: Option<FamilyId>,
+    /// The carried-over node, for a resume.
+    pub carried: Option<NodeId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,8 +106,18 @@ impl Run {
             running: BTreeSet::new(),
             suspended: BTreeSet::new(),
             promoting: None,
-            drafts: BTreeMap::new(),
+            views: policy.objective_views().into_iter().cloned().collect(),
+            index: Index::default(),
             created: 0,
+            epoch: 0,
+            epoch_data: Vec::new(),
+            bandit_picks: 0,
+            plateau: false,
+            works: BTreeSet::new(),
+            resumes_taken: 0,
+            reserve_ms: policy.budget.final_reserve_ms,
+            review_since: BTreeMap::new(),
+            longest_review_ms: None,
             in_work: BTreeMap::new(),
             resumes: 0,
             stop_requested: None,
@@ -118,11 +148,7 @@ impl Run {
 
     /// Newest node of the anchor seed program; the guard's baseline once it is scored.
     pub(crate) fn anchor(&self) -> Option<&Node> {
-        self.nodes.iter().rev().find(|node| {
-            node.seed
-                .as_ref()
-                .is_some_and(|seed| seed.state == SeedState::Anchor)
-        })
+        self.node(self.index.anchor?)
     }
 
     /// Deadlines with the guard's moved by what is measured (FIN-09).

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use vec_search::{
-    Budget, ChecksMode, CommitInfo, EngineerEnd, Event, ExecReport, ExecResult, Guard, GuardKind,
-    MethodState, Outcome, PlanResult, Policy, ScoreResult, SeedProgram, Select, SessionReport,
+    Budget, ChecksMode, CommitInfo, Continuation, Draft, EngineerEnd, Event, ExecReport,
+    ExecResult, Family, Guard, GuardKind, MethodState, Outcome, PlanResult, Plateau, Policy,
+    ScoreResult, SeedProgram, Select, SessionReport,
 };
 use vec_types::{
     CandidateFault, Digest, ExecName, Part, Plan, ProgramSeed, Score, ScoreReport, SearchSeed,
@@ -21,6 +22,13 @@ pub(crate) fn seed_program(id: &str, state: SeedState) -> SeedProgram {
     }
 }
 
+pub(crate) fn family(id: &str, category: Option<&str>) -> Family {
+    Family {
+        id: id.parse().expect("id"),
+        category: category.map(str::to_owned),
+    }
+}
+
 /// One objective ruler `main` on view `main`, an anchor and an exploration seed, ample time.
 pub(crate) fn policy() -> Policy {
     let ruler: vec_types::RulerId = "main".parse().expect("ruler");
@@ -34,8 +42,17 @@ pub(crate) fn policy() -> Policy {
         select: Select {
             c_puct: 1.0,
             streak_counts_gen: false,
+            streak_len: 2,
+            reserve_improve: None,
         },
-        families: vec!["linear".parse().expect("id"), "trees".parse().expect("id")],
+        draft: Draft::RoundRobin,
+        plateau: Plateau {
+            enabled: false,
+            window: 8,
+            top_k: 5,
+            draft_p: 0.5,
+        },
+        families: vec![family("linear", None), family("trees", None)],
         seed_programs: vec![
             seed_program("train_mean", SeedState::Anchor),
             seed_program("ols", SeedState::Exploration),
@@ -62,6 +79,8 @@ pub(crate) fn policy() -> Policy {
             term_grace_ms: 5_000,
             place_room_ms: 10_000,
         },
+        reserve: None,
+        continuation: Continuation::default(),
     }
 }
 

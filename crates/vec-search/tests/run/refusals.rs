@@ -1,7 +1,11 @@
 //! Events that do not fit are refused with their own variant, and change nothing.
 
-use vec_search::{CorruptRun, Effect, Event, MethodState, Outcome, Policy, RunState};
-use vec_types::{ExecName, NodeId, NodeStatus, Operator, Phase, ProgramSeed, StopReason, UnixMs};
+use vec_search::{
+    CorruptRun, Effect, Event, MethodState, Outcome, Policy, PromotionFailure, RunState,
+};
+use vec_types::{
+    Digest, ExecName, NodeId, NodeStatus, Operator, Phase, ProgramSeed, StopReason, UnixMs,
+};
 
 use crate::fixture::{T0, commit, planned, policy, run_start, session, written};
 use crate::lifecycle::{one_node, until};
@@ -10,7 +14,7 @@ use crate::world::Script;
 type Expected = fn(&CorruptRun) -> bool;
 
 fn misfits(node: NodeId) -> Vec<(Event, Expected)> {
-    let digest = vec_types::Digest::ZERO;
+    let digest = Digest::ZERO;
     let ended = |effect, end| Event::EffectEnded { effect, end };
     let exec = ExecName::Seed(ProgramSeed(0));
     let settled = Event::NodeSettled {
@@ -18,6 +22,7 @@ fn misfits(node: NodeId) -> Vec<(Event, Expected)> {
         status: NodeStatus::Scored,
         no_progress: false,
         same_as_parent: false,
+        epoch: 0,
         budget_cut: false,
         detail: String::new(),
         inputs_digest: digest,
@@ -73,6 +78,7 @@ fn more_misfits() -> Vec<(Event, Expected)> {
             Event::Stop {
                 reason: StopReason::Budget,
                 detail: String::new(),
+                inputs_digest: Digest::ZERO,
             },
             |e| matches!(e, CorruptRun::StopTooEarly { running: 1 }),
         ),
@@ -83,7 +89,10 @@ fn more_misfits() -> Vec<(Event, Expected)> {
             Event::PromotionFailed {
                 node: NodeId(0),
                 generation: 0,
+                epoch: 0,
+                cause: PromotionFailure::Lost,
                 why: String::new(),
+                inputs_digest: Digest::ZERO,
             },
             |e| matches!(e, CorruptRun::Promotion { .. }),
         ),

@@ -5,7 +5,7 @@ mod effects;
 
 use serde::Serialize;
 use sqlx::{Row as _, SqliteConnection};
-use vec_search::Event;
+use vec_search::{Event, Import, ImportEnd};
 use vec_types::UnixMs;
 
 use effects::{effect_ended, effect_started};
@@ -59,10 +59,13 @@ pub(super) async fn apply(conn: &mut SqliteConnection, at: UnixMs, event: &Event
             meta(conn, "winner", &node.to_string()).await?;
             meta(conn, "winner_is_baseline", &is_baseline.to_string()).await
         }
-        Event::Stop { reason, detail } => {
+        Event::Stop { reason, detail, .. } => {
             meta(conn, "stop_reason", reason.as_str()).await?;
             meta(conn, "stop_detail", detail).await
         }
+        Event::EpochAdvance { epoch, .. } => meta(conn, "epoch", &epoch.to_string()).await,
+        Event::FinalReserve { cutoff, .. } => meta(conn, "cutoff", &cutoff.0.to_string()).await,
+        Event::Imported { node, import } => imported(conn, at, node.0, import).await,
         Event::NodeCreated { .. }
         | Event::NodeSettled { .. }
         | Event::RefutedDirection { .. }
@@ -107,16 +110,18 @@ async fn node_event(conn: &mut SqliteConnection, at: UnixMs, event: &Event) -> D
             no_progress,
             same_as_parent,
             budget_cut,
+            epoch,
             detail,
             ..
         } => sqlx::query(
             "UPDATE nodes SET status = ?, no_progress = ?, same_as_parent = ?, budget_cut = ?, \
-             detail = ?, settled_at = ? WHERE node = ?",
+             epoch = ?, detail = ?, settled_at = ? WHERE node = ?",
         )
         .bind(status.as_str())
         .bind(no_progress)
         .bind(same_as_parent)
         .bind(budget_cut)
+        .bind(epoch)
         .bind(detail)
         .bind(at.0)
         .bind(node.0),
@@ -128,17 +133,52 @@ async fn node_event(conn: &mut SqliteConnection, at: UnixMs, event: &Event) -> D
         Event::PromotionStart { node, .. } => {
             sqlx::query("UPDATE nodes SET promotion = 'running' WHERE node = ?").bind(node.0)
         }
-        Event::PromotionDone { node, mean, .. } => {
-            sqlx::query("UPDATE nodes SET promotion = 'done', mean = ? WHERE node = ?")
-                .bind(mean.get())
-                .bind(node.0)
-        }
+        Event::PromotionDone {
+            node, epoch, mean, ..
+        } => sqlx::query("UPDATE nodes SET promotion = 'done', mean = ?, epoch = ? WHERE node = ?")
+            .bind(mean.get())
+            .bind(epoch)
+            .bind(node.0),
         Event::PromotionFailed { node, .. } => {
             sqlx::query("UPDATE nodes SET promotion = 'failed' WHERE node = ?").bind(node.0)
         }
         _ => return Ok(()),
     };
     query.execute(conn).await?;
+    Ok(())
+}
+
+/// An import is a node that was settled elsewhere, with the scores that came along (CON-06).
+async fn imported(conn: &mut SqliteConnection, at: UnixMs, node: u32, import: &Import) -> Done {
+    let commit = match &import.end {
+        ImportEnd::Scored { commit, .. }
+        | ImportEnd::Unscored { commit, .. }
+        | ImportEnd::Faulty { commit, .. } => Some(commit),
+        ImportEnd::GenFailed | ImportEnd::GenEmpty | ImportEnd::CarriedOver { .. } => None,
+    };
+    let program = import.seed_program.as_ref().map(|(id, _)| json(id));
+    sqlx::query(
+        "INSERT INTO nodes (node, operator, parent, family, seed_program, status, no_progress, \
+         same_as_parent, commit_id, tree, runtime_key, refuted, epoch, origin, created_at, \
+         settled_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)",
+    )
+    .bind(node)
+    .bind(import.operator.as_str())
+    .bind(import.parent.map(|p| p.0))
+    .bind(import.family.as_ref().map(json))
+    .bind(program)
+    .bind(import.end.status().as_str())
+    .bind(import.no_progress)
+    .bind(import.same_as_parent)
+    .bind(commit.map(|commit| commit.commit.as_str().to_owned()))
+    .bind(commit.map(|commit| commit.tree.as_str().to_owned()))
+    .bind(commit.map(|commit| commit.runtime_key.as_str().to_owned()))
+    .bind(import.refuted.as_deref())
+    .bind(import.origin.to_string())
+    .bind(at.0)
+    .bind(at.0)
+    .execute(conn)
+    .await?;
     Ok(())
 }
 
@@ -150,7 +190,7 @@ pub(super) async fn dump(conn: &mut SqliteConnection) -> Result<Vec<String>, sql
          quote(family), quote(seed_program), quote(status), quote(no_progress), \
          quote(same_as_parent), quote(budget_cut), quote(detail), quote(commit_id), quote(tree), \
          quote(runtime_key), quote(plan_json), quote(review), quote(promotion), quote(mean), \
-         quote(refuted), quote(created_at), quote(settled_at)) FROM nodes ORDER BY node",
+         quote(refuted), quote(epoch), quote(origin), quote(created_at), quote(settled_at)) FROM nodes ORDER BY node",
         "SELECT 'executions|' || concat_ws('|', quote(node), quote(exec), quote(result), \
          quote(detail), quote(wall_json), quote(max_rss_kib), quote(harness_ms), \
          quote(digests_json), quote(started_at), quote(ended_at)) FROM executions ORDER BY node, exec",

@@ -57,6 +57,7 @@ async fn a_changed_decision_is_named_with_both_texts() {
     batch[0] = Event::Stop {
         reason: StopReason::Operator,
         detail: "forged".to_owned(),
+        inputs_digest: vec_types::Digest::ZERO,
     };
     store(&mut made, batch).await;
     let found = findings(&seal(made).await, true).await;

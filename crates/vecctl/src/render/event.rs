@@ -58,10 +58,28 @@ fn facts(event: &Event) -> String {
         Event::Select {
             parent,
             reason,
+            plateau,
+            pool,
             standings,
             ..
-        } => selected(*parent, *reason, standings),
-        Event::DraftPick { family, .. } => format!("family {family}"),
+        } => selected(*parent, *reason, *plateau, *pool, standings),
+        Event::DraftPick {
+            family,
+            mode,
+            plateau,
+            ..
+        } => format!("family {family} ({}{})", word(mode), plateau_word(*plateau)),
+        Event::Imported { import, .. } => {
+            format!("{} of {}", import.end.status().as_str(), import.origin)
+        }
+        Event::EpochAdvance { epoch, added } => format!("epoch {epoch}: {}", added.join(", ")),
+        Event::ResumePick { work, .. } => format!("work of {work}"),
+        Event::ResumeRefused { work, why, .. } => format!("work of {work}: {why}"),
+        Event::Plateau { active, .. } => if *active { "begins" } else { "ends" }.to_owned(),
+        Event::RescoreCut { why, .. } => why.clone(),
+        Event::FinalReserve {
+            reserve_ms, cutoff, ..
+        } => format!("{} min, cutoff {cutoff}", reserve_ms / 60_000),
         Event::NodeCreated {
             operator,
             parent,
@@ -90,9 +108,9 @@ fn facts(event: &Event) -> String {
 
 fn closing_facts(event: &Event) -> String {
     match event {
-        Event::PromotionStart { seeds, .. } => {
-            let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();
-            format!("seeds {}", seeds.join(", "))
+        Event::PromotionStart { execs, .. } => {
+            let execs: Vec<String> = execs.iter().map(ToString::to_string).collect();
+            format!("runs {}", execs.join(", "))
         }
         Event::PromotionDone { mean, .. } => format!("mean of 3 seeds {mean}"),
         Event::PromotionFailed { why, .. } => why.clone(),
@@ -136,7 +154,7 @@ fn closing_facts(event: &Event) -> String {
             "a candidate"
         }
         .to_owned(),
-        Event::Stop { reason, detail } => format!("{}: {detail}", reason.as_str()),
+        Event::Stop { reason, detail, .. } => format!("{}: {detail}", reason.as_str()),
         _ => String::new(),
     }
 }
@@ -166,12 +184,23 @@ fn word<T: serde::Serialize>(value: &T) -> String {
     }
 }
 
-fn selected(parent: NodeId, reason: SelectReason, standings: &[Standing]) -> String {
+const fn plateau_word(plateau: bool) -> &'static str {
+    if plateau { ", plateau" } else { "" }
+}
+
+fn selected(
+    parent: NodeId,
+    reason: SelectReason,
+    plateau: bool,
+    pool: u32,
+    standings: &[Standing],
+) -> String {
     let u = standings.iter().find(|standing| standing.node == parent);
     let u = u
         .map(|standing| format!(", U {:.3}", standing.u))
         .unwrap_or_default();
-    format!("#{parent} of {} ({}{u})", standings.len(), word(&reason))
+    let plateau = plateau_word(plateau);
+    format!("#{parent} of {pool} ({}{plateau}{u})", word(&reason))
 }
 
 fn exec_of(effect: &Effect) -> String {

@@ -215,6 +215,8 @@ mod tests {
                 created: 2,
                 max_nodes: 16,
                 resumes: 1,
+                epoch: 0,
+                plateau: false,
                 nodes: BTreeMap::from(counts.map(|(word, n)| (word.to_owned(), n))),
                 executions: 9,
                 running: Vec::new(),

@@ -58,6 +58,7 @@ fn decisions_are_aligned_and_say_what_was_decided() {
         no_progress: true,
         same_as_parent: false,
         budget_cut: false,
+        epoch: 0,
         detail: String::new(),
         inputs_digest: Digest::ZERO,
     };
@@ -72,6 +73,7 @@ fn decisions_are_aligned_and_say_what_was_decided() {
     let stop = Event::Stop {
         reason: StopReason::Budget,
         detail: "16 nodes".to_owned(),
+        inputs_digest: Digest::ZERO,
     };
     let lines = [&phase, &created, &settled, &skipped, &stop].map(line);
     assert_eq!(
