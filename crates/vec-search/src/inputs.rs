@@ -2,7 +2,7 @@
 //! or status shows at replay even where the decision itself would be the same.
 
 use serde::Serialize;
-use vec_types::{Digest, ExecName, Hasher, NodeId, canonical_json};
+use vec_types::{Digest, ExecName, Hasher, NodeId, Score, canonical_json};
 
 use crate::node::{Node, PromotionState, SEED_0};
 use crate::state::Run;
@@ -29,52 +29,54 @@ pub(crate) fn tree_digest(run: &Run) -> Digest {
 
 fn run_row(run: &Run, row: &mut Vec<u8>) {
     for number in [run.epoch, run.bandit_picks, run.resumes, run.resumes_taken] {
-        number_to(row, u64::from(number));
+        row.extend(number.to_le_bytes());
     }
-    number_to(row, run.draws);
-    number_to(row, u64::from(run.plateau));
-    number_to(row, run.times.cutoff.0.unsigned_abs());
-    run.epoch_data.iter().for_each(|id| text_to(row, id));
-    run.works
-        .iter()
-        .for_each(|work| text_to(row, &work.to_string()));
+    row.extend(run.draws.to_le_bytes());
+    row.push(u8::from(run.plateau));
+    row.extend(run.times.cutoff.0.to_le_bytes());
+    for text in &run.epoch_data {
+        text_to(row, text);
+    }
+    for work in &run.works {
+        text_to(row, &work.to_string());
+    }
 }
 
+/// About 100 bytes; every field has a fixed width or its length in front.
 fn node_row(run: &Run, node: &Node, row: &mut Vec<u8>) {
-    number_to(row, u64::from(node.id.0));
-    text_to(row, node.status().as_str());
-    text_to(row, node.operator.as_str());
-    number_to(row, node.parent.map_or(u64::MAX, |id| u64::from(id.0)));
-    number_to(
-        row,
-        node.ranking_score()
-            .map_or(u64::MAX, |score| score.get().to_bits()),
-    );
+    let score = |score: Option<Score>| score.map_or(u64::MAX, |score| score.get().to_bits());
     let seed_0 = node.score(SEED_0).map(|score| score.total);
-    number_to(row, seed_0.map_or(u64::MAX, |score| score.get().to_bits()));
-    number_to(
-        row,
-        u64::from(node.rank_epoch()) << 32 | u64::from(node.epoch),
-    );
-    number_to(row, node.visits);
-    number_to(row, node.virtual_visits);
-    let children = &node.children;
-    for counts in [children.running, children.ended] {
-        number_to(row, u64::from(counts.all));
-        number_to(
-            row,
-            u64::from(counts.improves) << 32 | u64::from(counts.debugs),
-        );
-    }
-    number_to(
-        row,
-        u64::from(children.streak) << 1 | u64::from(children.debug_scored),
-    );
-    text_to(row, review_word(node));
-    text_to(row, promotion_word(node, run.epoch));
-    number_to(row, u64::from(node.promotion.generation));
     let settled = node.settled();
+    let parent = node.parent.map_or(u32::MAX, |id| id.0);
+    let order = settled.map_or(u32::MAX, |settled| settled.order);
+    for number in [node.id.0, parent, node.rank_epoch(), node.epoch, order] {
+        row.extend(number.to_le_bytes());
+    }
+    for number in [
+        score(node.ranking_score()),
+        score(seed_0),
+        node.visits,
+        node.virtual_visits,
+    ] {
+        row.extend(number.to_le_bytes());
+    }
+    let (running, ended) = (node.children.running, node.children.ended);
+    let counts = [
+        running.all,
+        running.improves,
+        running.debugs,
+        ended.all,
+        ended.improves,
+    ];
+    for number in counts
+        .into_iter()
+        .chain([ended.debugs, node.children.streak])
+    {
+        row.extend(number.to_le_bytes());
+    }
+    row.extend(node.promotion.generation.to_le_bytes());
     let flags = [
+        node.children.debug_scored,
         run.suspended.contains(&node.id),
         settled.is_some_and(|settled| settled.no_progress),
         settled.is_some_and(|settled| settled.same_as_parent),
@@ -83,22 +85,24 @@ fn node_row(run: &Run, node: &Node, row: &mut Vec<u8>) {
         node.refuted.is_some(),
     ];
     row.extend(flags.map(u8::from));
-    number_to(
-        row,
-        settled.map_or(u64::MAX, |settled| u64::from(settled.order)),
-    );
+    let words = [
+        node.status().as_str(),
+        node.operator.as_str(),
+        review_word(node),
+        promotion_word(node, run.epoch),
+    ];
+    for word in words {
+        text_to(row, word);
+    }
     for family in [&node.family, &node.drawn_family] {
         text_to(row, family.as_ref().map_or("", |family| family.as_str()));
     }
 }
 
-fn number_to(row: &mut Vec<u8>, number: u64) {
-    row.extend(number.to_le_bytes());
-}
-
-// The length in front keeps neighbours apart.
+// The length in front keeps neighbours apart; names have at most 96 bytes (`vec_types` ids).
 fn text_to(row: &mut Vec<u8>, text: &str) {
-    number_to(row, text.len() as u64);
+    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    row.extend(length.to_le_bytes());
     row.extend(text.as_bytes());
 }
 

@@ -32,18 +32,14 @@ fn refreshes(run: &Run, id: NodeId) -> bool {
         return false;
     };
     let own = node.score(SEED_0).map(|score| score.total);
-    let is_before = |other: &Node| {
-        let order = |node: &Node| node.settled().map(|settled| settled.order);
-        other.rank_epoch() == node.epoch && order(other) < order(node)
-    };
+    let order = |node: &Node| node.settled().map(|settled| settled.order);
+    let is_before = |other: &Node| order(other) < order(node);
     let top_k = usize::try_from(run.policy.plateau.top_k).unwrap_or(usize::MAX);
-    let before = run
-        .index
-        .ranked
-        .iter()
-        .filter(|(_, other)| run.node(*other).is_some_and(is_before));
+    let before = run.index.ranked.iter().filter(|(_, other, epoch)| {
+        *epoch == node.epoch && run.node(*other).is_some_and(is_before)
+    });
     let last_of_top = before
-        .map(|(score, _)| score.0)
+        .map(|(score, ..)| score.0)
         .nth(top_k.saturating_sub(1));
     last_of_top.is_none_or(|last| own.is_some_and(|own| own > last))
 }

@@ -12,7 +12,7 @@ use crate::{REVIEW_ATTEMPTS_MAX, ReviewVerdict};
 /// Scored nodes, best ranking score first, the older first among equals (O-CID-3).
 pub(crate) fn ranked(run: &Run) -> impl Iterator<Item = (&Node, Score)> {
     let ranked = run.index.ranked.iter();
-    ranked.filter_map(|(score, id)| Some((run.node(*id)?, score.0)))
+    ranked.filter_map(|(score, id, _)| Some((run.node(*id)?, score.0)))
 }
 
 /// May the node be promoted or be a final candidate, its review apart?

@@ -42,11 +42,9 @@ impl Ranks {
                 epochs.entry(node.epoch).or_default().failed.push(node.id);
             }
         }
-        for (score, id) in run.index.ranked.iter().rev() {
-            if let Some(node) = run.node(*id) {
-                let epoch = epochs.entry(node.rank_epoch()).or_default();
-                epoch.scored.push((score.0, *id));
-            }
+        for (score, id, epoch) in run.index.ranked.iter().rev() {
+            let epoch = epochs.entry(*epoch).or_default();
+            epoch.scored.push((score.0, *id));
         }
         let mut ranks = Self {
             ranks: vec![0.0; run.nodes.len()],

@@ -15,7 +15,8 @@ pub(crate) enum Next<'a> {
 
 /// The head of the queue; absent when it is empty or the quota of this run is used up.
 pub(crate) fn next(run: &Run) -> Option<Next<'_>> {
-    let (node, work) = run.nodes.iter().find_map(|node| {
+    let (node, work) = run.index.carried.iter().find_map(|id| {
+        let node = run.node(*id)?;
         let (work, _) = carried(node)?;
         (!run.works.contains(work)).then_some((node, work))
     })?;

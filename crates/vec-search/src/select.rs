@@ -69,7 +69,7 @@ fn choice(parent: NodeId, reason: SelectReason, mut standings: Vec<Standing>) ->
     if standings.len() > STANDINGS_MAX {
         // The winner stays, whatever its U: a reserved draft need not have a large one.
         let rest = |standing: &Standing| standing.node != parent;
-        standings.sort_by(|a, b| {
+        standings.select_nth_unstable_by(STANDINGS_MAX, |a, b| {
             let by_u = b.u.total_cmp(&a.u);
             rest(a).cmp(&rest(b)).then(by_u).then(a.node.cmp(&b.node))
         });

@@ -22,7 +22,9 @@ const GROWN_NODES: u32 = 7_000;
 
 fn main() {
     selection();
-    fold();
+    if std::env::var_os("ONLY_SELECTION").is_none() {
+        fold();
+    }
 }
 
 /// One whole new-node decision (draw, ranking, pool, choice, digest) over a tree of imports, and
@@ -36,9 +38,19 @@ fn selection() {
     let mut before: Option<(u32, f64)> = None;
     for size in SIZES {
         let state = imported(size);
-        let took = median(15, || {
+        let took = median(31, || {
             black_box(state.decide(T0));
         });
+        println!(
+            "min {:?}",
+            (0..31)
+                .map(|_| {
+                    let s = Instant::now();
+                    black_box(state.decide(T0));
+                    s.elapsed()
+                })
+                .min()
+        );
         assert!(
             matches!(state.decide(T0).first(), Some(Event::Draw { .. })),
             "the next decision is a draw"

@@ -14,12 +14,23 @@ pub(super) fn owed(run: &Run, pool: &[&Node]) -> Option<NodeId> {
     let anchor = run.anchor()?;
     let floor = anchor.score(SEED_0)?.total.get() - margin;
     let mut families: BTreeSet<&FamilyId> = BTreeSet::new();
-    run.nodes
+    for node in run
+        .nodes
         .iter()
-        .filter(|node| is_qualified(run, node, anchor, floor))
-        .filter(|node| node.family.as_ref().is_some_and(|id| families.insert(id)))
-        .find(|node| node.children.improves() == 0 && is_in(pool, node.id))
-        .map(|node| node.id)
+        .filter(|node| node.operator == Operator::Draft)
+    {
+        let Some(family) = node.family.as_ref().filter(|id| !families.contains(id)) else {
+            continue;
+        };
+        if !is_qualified(run, node, anchor, floor) {
+            continue;
+        }
+        if node.children.improves() == 0 && is_in(pool, node.id) {
+            return Some(node.id);
+        }
+        families.insert(family);
+    }
+    None
 }
 
 fn is_in(pool: &[&Node], id: NodeId) -> bool {
@@ -28,8 +39,7 @@ fn is_in(pool: &[&Node], id: NodeId) -> bool {
 
 /// A scored draft with an output of its own, not far below the baseline.
 fn is_qualified(run: &Run, node: &Node, anchor: &Node, floor: f64) -> bool {
-    node.operator == Operator::Draft
-        && node.is_scored()
+    node.is_scored()
         && node
             .score(SEED_0)
             .is_some_and(|score| score.total.get() >= floor)

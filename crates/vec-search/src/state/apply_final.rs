@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use vec_types::{ExecName, NodeId};
 
+use super::index::ranked;
 use super::{Finale, GuardRun, Run, Winner};
 use crate::node::{Mean, Promotion, PromotionState, Rerun};
 use crate::{Effect, Event, GuardVerdict, PROMOTION_ATTEMPTS_MAX, PromotionFailure};
@@ -48,7 +49,7 @@ pub(super) fn end_promotion(run: &mut Run, event: &Event) {
     let Some(node) = position.and_then(|position| nodes.get_mut(position)) else {
         return;
     };
-    let before = node.ranking_score();
+    let before = ranked(node);
     let promotion = &mut node.promotion;
     promotion.generation += 1;
     promotion.state = PromotionState::Idle;

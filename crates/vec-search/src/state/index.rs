@@ -8,12 +8,19 @@ use vec_types::{NodeId, Operator, Score, SeedState, ViewId};
 
 use crate::identity::Groups;
 use crate::node::Node;
+use crate::resume;
+
+/// Ranking score, node, data epoch of the score.
+pub(crate) type Ranked = (Reverse<Score>, NodeId, u32);
 
 /// Derived from the nodes; never decides anything itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Index {
-    /// Scored nodes, best ranking score first, the older first among equals (O-CID-3).
-    pub ranked: BTreeSet<(Reverse<Score>, NodeId)>,
+    /// Scored nodes with the epoch of their rank, best ranking score first, the older first among
+    /// equals (O-CID-3).
+    pub ranked: BTreeSet<Ranked>,
+    /// Imports with carried-over work, oldest first (CAR-13).
+    pub carried: Vec<NodeId>,
     /// Scored nodes of this run in order of settlement, without seeds and imports (O-PLT-2).
     pub own_scored: Vec<NodeId>,
     /// Settlements so far.
@@ -28,6 +35,9 @@ impl Index {
         let is_anchor = |state| state == SeedState::Anchor;
         if node.is_own() && node.seed.as_ref().is_some_and(|seed| is_anchor(seed.state)) {
             self.anchor = Some(node.id);
+        }
+        if resume::carried(node).is_some() {
+            self.carried.push(node.id);
         }
     }
 
@@ -47,13 +57,17 @@ impl Index {
         }
     }
 
-    /// Its ranking score was `before` and is what the node says now.
-    pub(super) fn rank(&mut self, before: Option<Score>, node: &Node) {
+    /// Its place in the ranking was `before` and is what the node says now.
+    pub(super) fn rank(&mut self, before: Option<Ranked>, node: &Node) {
         if let Some(before) = before {
-            self.ranked.remove(&(Reverse(before), node.id));
+            self.ranked.remove(&before);
         }
-        if let Some(now) = node.ranking_score() {
-            self.ranked.insert((Reverse(now), node.id));
-        }
+        self.ranked.extend(ranked(node));
     }
+}
+
+/// The place of a node in the ranking; absent unless it is scored.
+pub(super) fn ranked(node: &Node) -> Option<Ranked> {
+    let score = node.ranking_score()?;
+    Some((Reverse(score), node.id, node.rank_epoch()))
 }

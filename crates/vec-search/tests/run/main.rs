@@ -2,6 +2,7 @@
 //! faults, crashes, stops and clock jumps whose invariants are checked after every event.
 
 mod driver;
+mod failure;
 mod finale;
 mod fixture;
 mod invariants;
