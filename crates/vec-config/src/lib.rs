@@ -18,10 +18,10 @@ pub use board::{
     SeedEntry, Split, SplitKind, TabularView, Task, TruthSampling, load_board,
 };
 pub use config::{
-    Budget, Concurrency, Config, DebugOperator, DraftOperator, Endpoint, EndpointKind, Engineer,
-    EngineerFramework, EngineerModel, EngineerStall, Execution, Fault, FaultPoint, Final, Gpu,
-    GuardConfig, Mode, Models, PlaybookTuning, Promotion, Restarts, Role, Scoring, SeedStates,
-    SelectConfig, Timeline, TuneOperator, ViewCheck, load_config,
+    Budget, Concurrency, Config, DebugOperator, DraftOperator, DraftPolicy, Endpoint, EndpointKind,
+    Engineer, EngineerFramework, EngineerModel, EngineerStall, Execution, Fault, FaultPoint, Final,
+    Gpu, GuardConfig, Mode, Models, Plateau, PlaybookTuning, Promotion, Restarts, Role, Scoring,
+    SeedStates, SelectConfig, Timeline, TuneOperator, ViewCheck, load_config,
 };
 pub use evalspec::{
     Anchor, AnchorHalf, AnchorKey, AnchorKeyError, CandidateEnvironment, EvalSpec, ExecutionSpec,
