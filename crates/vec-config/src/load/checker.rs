@@ -160,6 +160,19 @@ impl<'l> Checker<'l> {
         self.parse(key, &value)
     }
 
+    /// What another loader made of the file that `key` names; its problems become ours.
+    pub(crate) fn loaded<T>(&mut self, key: &str, result: Result<T, ConfigError>) -> Option<T> {
+        match result {
+            Ok(value) => return Some(value),
+            Err(ConfigError::Invalid(problems)) => self.problems.extend(problems),
+            Err(ConfigError::Read { path, source }) => {
+                self.refuse(key, format!("cannot read {}: {source}", path.display()));
+            }
+            Err(error) => self.refuse(key, error.to_string()),
+        }
+        None
+    }
+
     /// The value if nothing was refused. `value` is absent only after a refusal.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, ConfigError> {
         match value {
