@@ -9,12 +9,13 @@ use vec_tests::{Said, Stack, is_root, repository, skip};
 fn config(stack: &Stack, edit: impl FnOnce(String) -> String) -> PathBuf {
     let copy = stack.home().join("configs");
     if !copy.exists() {
-        let status = Command::new("cp")
-            .arg("-r")
-            .arg(stack.config(""))
-            .arg(&copy)
-            .status();
-        assert!(status.is_ok_and(|status| status.success()));
+        let prompts = stack.prefix().join("share/prompts");
+        for from in [stack.config(""), prompts] {
+            let mut command = Command::new("cp");
+            command.arg("-r").arg(from).arg(stack.home());
+            let status = command.status();
+            assert!(status.is_ok_and(|status| status.success()));
+        }
         // Seed programs are found from the board's place.
         let seeds = stack.prefix().join("share/seeds");
         std::os::unix::fs::symlink(seeds, stack.home().join("seeds")).expect("linked");
@@ -126,6 +127,50 @@ fn boards_are_refused_by_file_and_key() {
         !stack.data_root().join("boards/diabetes").exists(),
         "half-made"
     );
+    expect_no_run(&stack);
+}
+
+#[test]
+fn idea_libraries_are_refused_by_file_and_line() {
+    let stack = Stack::with_diabetes();
+    let run = config(&stack, |text| text);
+    let library = stack.home().join("prompts/ideas_diabetes.md");
+    let text = std::fs::read_to_string(&library).expect("shipped");
+    let (_, families) = text.split_once("families:").expect("front matter");
+    let plain = families
+        .replace("category: linear_structure, ", "")
+        .replace("category: local_structure, ", "");
+    let plain = format!("---\nboard: diabetes\nfamilies:{plain}");
+    let cases: [(String, &[&str]); 3] = [
+        (
+            text.replace("## boosting", "## bosting"),
+            &[
+                "ideas_diabetes.md",
+                "line ",
+                "`bosting`",
+                "nearest: boosting",
+            ],
+        ),
+        (
+            text.replace("board: diabetes", "bord: diabetes"),
+            &["ideas_diabetes.md", "bord", "board"],
+        ),
+        (
+            plain,
+            &[
+                "edited.yaml",
+                "draft.policy",
+                "ideas_diabetes.md",
+                "categories",
+            ],
+        ),
+    ];
+    for (text, words) in cases {
+        std::fs::write(&library, text).expect("writable");
+        launch(&stack, &run, &[]).expect_refused(words);
+    }
+    std::fs::remove_file(&library).expect("removable");
+    launch(&stack, &run, &[]).expect_refused(&["idea_library", "ideas_diabetes.md"]);
     expect_no_run(&stack);
 }
 

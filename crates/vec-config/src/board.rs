@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use vec_types::{BoardId, FamilyId, RulerId, SeedProgramId, SeedState, ViewId};
+use vec_types::{BoardId, CategoryId, FamilyId, RulerId, SeedProgramId, SeedState, ViewId};
 
-use crate::ConfigError;
+use crate::{BoardFamily, ConfigError};
 
 /// A validated board definition. Serialised it is part of the lock, so no path of this machine
-/// but the resolved ones (`seeds_dir`, a venv lock) is in it.
+/// but the resolved ones (`seeds_dir`, `idea_library`, a venv lock) is in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
@@ -47,6 +47,12 @@ pub struct Board {
     pub seed_programs: Vec<SeedEntry>,
     /// Directory that holds `<id>/{run.py,METHOD.md,SEED.json}`; absolute.
     pub seeds_dir: PathBuf,
+    /// The file that categories, preamble and families are from; absolute.
+    pub idea_library: PathBuf,
+    /// Categories of families in order; empty = none (DRF-01).
+    pub categories: Vec<CategoryId>,
+    /// What holds for every family, for prompts; may be empty.
+    pub preamble: String,
     /// The idea library in round-robin order of drafts (DRF-08).
     pub families: Vec<BoardFamily>,
     /// The Python of candidates.
@@ -194,16 +200,6 @@ pub struct SeedEntry {
     pub state: SeedState,
     /// Family that it covers; absent for the anchor.
     pub family: Option<FamilyId>,
-}
-
-/// A family of the idea library.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BoardFamily {
-    /// Its id.
-    pub id: FamilyId,
-    /// One line for prompts.
-    pub title: String,
 }
 
 /// The Python of candidates.

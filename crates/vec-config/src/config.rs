@@ -4,6 +4,7 @@
 mod check;
 mod fault;
 mod models;
+mod search;
 mod timeline;
 mod written;
 
@@ -17,6 +18,7 @@ pub use fault::{Fault, FaultPoint};
 pub use models::{
     Endpoint, EndpointKind, Engineer, EngineerFramework, EngineerModel, EngineerStall, Models, Role,
 };
+pub use search::{DebugOperator, DraftOperator, DraftPolicy, Plateau, SelectConfig, TuneOperator};
 pub use timeline::Timeline;
 
 use crate::ConfigError;
@@ -49,6 +51,8 @@ pub struct Config {
     pub tune: TuneOperator,
     /// Parent selection.
     pub select: SelectConfig,
+    /// What changes when nothing new gets to the top.
+    pub plateau: Plateau,
     /// Rules of seed programs.
     pub seed_states: SeedStates,
     /// Time, nodes and money.
@@ -94,42 +98,6 @@ pub struct Config {
 pub struct Concurrency {
     /// Nodes in work at a time, 1..=64 (ARC-09).
     pub nodes: u32,
-}
-
-/// `draft`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DraftOperator {
-    /// Probability, 0..=1 (OPR-02).
-    pub p: f64,
-}
-
-/// `debug`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DebugOperator {
-    /// Probability, 0..=1 (OPR-02).
-    pub p: f64,
-    /// Debug children per failed node, at least 1 (O-OPR-2).
-    pub max_attempts: u32,
-}
-
-/// `tune`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TuneOperator {
-    /// Probability; 0 until the operator exists (TUN-01).
-    pub p: f64,
-}
-
-/// `select`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SelectConfig {
-    /// FUTS exploration constant, > 0 (O-SEL-1).
-    pub c_puct: f64,
-    /// Do `gen_*` failures count for streaks (O-SEL-2).
-    pub streak_counts_gen: bool,
 }
 
 /// `seed_states`.

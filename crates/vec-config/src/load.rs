@@ -15,6 +15,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use checker::{Checker, Numbers};
 use document::Document;
+pub(crate) use nearest::nearest;
+pub(crate) use source::read_text;
 
 /// One thing that is wrong in what somebody wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,10 +95,23 @@ impl Provider for Layer {
 
 impl Layers {
     pub(crate) fn new(defaults: &str, path: &Path, sets: &[String]) -> Result<Self, ConfigError> {
-        let text = source::read_text(path)?;
+        Self::merged(defaults, path, &read_text(path)?, sets)
+    }
+
+    /// One layer: `text`, which is (a part of) the file at `path`.
+    pub(crate) fn of_text(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        Self::merged("", path, text, &[])
+    }
+
+    fn merged(
+        defaults: &str,
+        path: &Path,
+        text: &str,
+        sets: &[String],
+    ) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let mut figment = Figment::new();
-        for (name, text) in [("built-in defaults", defaults), (name.as_str(), &text)] {
+        for (name, text) in [("built-in defaults", defaults), (name.as_str(), text)] {
             figment = figment.merge(Layer {
                 name: name.to_owned(),
                 dict: dict_of(name, text)?,

@@ -5,14 +5,9 @@ use vec_search::{
     Budget, Continuation, Draft, Family, Guard, Plateau, Policy, Reserve, SeedProgram, Select,
 };
 
-use crate::{Board, Config, Lock, RulerRole};
-
-/// The policy of PLT until it has keys.
-const PLATEAU_OFF: Plateau = Plateau {
-    enabled: false,
-    window: 8,
-    top_k: 5,
-    draft_p: 0.5,
+use crate::{
+    Board, BoardFamily, Config, DraftOperator, DraftPolicy, Lock, RulerRole, SelectConfig, config,
+    effective_limits,
 };
 
 /// The policy of a locked run.
@@ -33,22 +28,10 @@ pub fn policy_of(config: &Config, board: &Board) -> Policy {
         debug_p: config.debug.p,
         tune_p: config.tune.p,
         debug_max_attempts: config.debug.max_attempts,
-        select: Select {
-            c_puct: config.select.c_puct,
-            streak_counts_gen: config.select.streak_counts_gen,
-            streak_len: 2,
-            reserve_improve: Some(10.0),
-        },
-        draft: Draft::RoundRobin,
-        plateau: PLATEAU_OFF,
-        families: board
-            .families
-            .iter()
-            .map(|family| Family {
-                id: family.id.clone(),
-                category: None,
-            })
-            .collect(),
+        select: select_of(&config.select),
+        draft: draft_of(&config.draft),
+        plateau: plateau_of(&config.plateau),
+        families: board.families.iter().map(family_of).collect(),
         seed_programs: board
             .seed_programs
             .iter()
@@ -88,8 +71,56 @@ pub fn policy_of(config: &Config, board: &Board) -> Policy {
         reserve: Some(Reserve {
             margin_ms: seconds(config.final_selection.reserve_margin_s),
             queue_ms: seconds(config.scoring.queue_estimate_s),
-            time_limit_ms: seconds(board.limits.time_limit_s),
+            time_limit_ms: seconds(effective_limits(config, &board.limits).time_limit_s),
         }),
         continuation: Continuation::default(),
+    }
+}
+
+fn select_of(select: &SelectConfig) -> Select {
+    let SelectConfig {
+        c_puct,
+        streak_counts_gen,
+        streak_len,
+        reserve_improve,
+        reserve_margin,
+    } = *select;
+    Select {
+        c_puct,
+        streak_counts_gen,
+        streak_len,
+        reserve_improve: reserve_improve.then_some(reserve_margin),
+    }
+}
+
+fn draft_of(draft: &DraftOperator) -> Draft {
+    match draft.policy {
+        DraftPolicy::RoundRobin => Draft::RoundRobin,
+        DraftPolicy::CoverageBandit => Draft::CoverageBandit {
+            failed_cap: draft.failed_cap,
+            min_explore: draft.min_explore,
+        },
+    }
+}
+
+fn plateau_of(plateau: &config::Plateau) -> Plateau {
+    let config::Plateau {
+        enabled,
+        window,
+        top_k,
+        draft_p,
+    } = *plateau;
+    Plateau {
+        enabled,
+        window,
+        top_k,
+        draft_p,
+    }
+}
+
+fn family_of(family: &BoardFamily) -> Family {
+    Family {
+        id: family.id.clone(),
+        category: family.category.as_ref().map(ToString::to_string),
     }
 }

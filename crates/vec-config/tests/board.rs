@@ -18,11 +18,20 @@ final_view: main
 limits: {memory_gb: 1, time_limit_s: 6, threads: 1, output_max_mb: 16}
 baseline: base
 seed_programs: [{id: base, state: anchor}, {id: other, state: exploration, family: f}]
-families: [{id: f, title: F}]
+idea_library: ideas_T2__b.md
 environment: {kind: stdlib}
 ";
 
+const IDEAS: &str = "---
+board: T2:b
+families: [{id: f, title: F}]
+---
+## f
+text
+";
+
 fn load(dir: &Path, text: &str) -> Result<Board, ConfigError> {
+    std::fs::write(dir.join("ideas_T2__b.md"), IDEAS).expect("write");
     let path = dir.join("board.yaml");
     std::fs::write(&path, text).expect("write");
     load_board(&path)
@@ -49,6 +58,8 @@ fn weights_are_normalised_and_paths_resolved() {
         lock.is_absolute() && lock.ends_with("env/x.lock"),
         "{lock:?}"
     );
+    assert!(board.idea_library.is_absolute());
+    assert_eq!(board.families[0].text, "text");
     let json = serde_json::to_vec(&board).expect("encodes");
     assert_eq!(
         serde_json::from_slice::<Board>(&json).expect("reads"),
@@ -91,10 +102,13 @@ fn bad_boards_name_file_key_and_remedy() {
             "{id: base, state: anchor, family: f}",
         ),
         ("{id: other,", "{id: base,"),
-        ("families: [{id: f, title: F}]", "families: [{id: f}]"),
+        ("idea_library: ideas_T2__b.md", ""),
+        ("ideas_T2__b.md", "ideas_none.md"),
+        ("ideas_T2__b.md", "board.yaml"),
+        ("ideas_T2__b.md", "."),
         (
+            "idea_library: ideas_T2__b.md",
             "families: [{id: f, title: F}]",
-            "families: [{id: f, title: F}, {id: f, title: G}]",
         ),
         ("{kind: stdlib}", "{kind: stdlib, lock: x}"),
         ("{kind: stdlib}", "{kind: venv}"),
@@ -107,6 +121,7 @@ fn bad_boards_name_file_key_and_remedy() {
             .expect_err(bad)
             .to_string();
         let error = error.replace(&format!("{}/", dir.path().display()), "");
+        let error = error.replace(&dir.path().display().to_string(), "<dir>");
         table.push_str(&format!("{bad}\n  {}\n", error.replace('\n', "\n  ")));
     }
     insta::assert_snapshot!("bad_boards", table);

@@ -226,6 +226,9 @@ fn shipped_configurations_load() {
     for name in ["diabetes_demo", "housing_demo", "diabetes_aa"] {
         let config = load_config(&repo(&format!("configs/runs/{name}.yaml")), &[]).expect(name);
         let board = vec_config::load_board(&config.board).expect(name);
+        vec_config::check_fit(&config.board, &config, &board).expect(name);
+        assert_eq!(config.draft.policy, vec_config::DraftPolicy::CoverageBandit);
+        assert!(config.plateau.enabled);
         assert!(
             board.seeds_dir.join("train_mean/run.py").is_file(),
             "{board:?}"

@@ -153,12 +153,15 @@ impl Context {
             board: board.board.clone(),
             title: board.title.clone(),
             task: board.task.as_str().to_owned(),
+            preamble: board.preamble.clone(),
             families: board
                 .families
                 .iter()
                 .map(|family| FamilyBrief {
                     id: family.id.clone(),
+                    category: family.category.clone(),
                     title: family.title.clone(),
+                    text: family.text.clone(),
                     drafts: drafts(&family.id),
                 })
                 .collect(),

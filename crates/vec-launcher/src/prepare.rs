@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use vec_board::{BoardError, BuiltBoard, PythonEnv, load_built};
-use vec_config::{Board, BuildRecord, Config, ConfigError, load_board, load_config};
+use vec_config::{Board, BuildRecord, Config, ConfigError, check_fit, load_board, load_config};
 
 use crate::data_root::DataRoot;
 use crate::deps::Deps;
@@ -74,6 +74,7 @@ impl Prepared {
     ) -> Result<Self, PrepareError> {
         let config = load_config(&source.path, &source.sets).map_err(PrepareError::Config)?;
         let board = load_board(&config.board).map_err(PrepareError::Config)?;
+        check_fit(&source.path, &config, &board).map_err(PrepareError::Config)?;
         let name = board.board.to_string();
         let built = load_built(&data_root, &board).map_err(|source| PrepareError::Board {
             board: name.clone(),

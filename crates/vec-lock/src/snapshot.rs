@@ -70,6 +70,9 @@ pub fn snapshot_code(
     let file_name = board.board.file_name();
     let board_path = rel(code, &format!("configs/boards/{file_name}.yaml"))?;
     put_file(&config.board, &board_path.under(code))?;
+    let ideas = board.idea_library.file_name().unwrap_or_default();
+    let ideas = rel(code, &format!("prompts/{}", ideas.to_string_lossy()))?;
+    put_file(&board.idea_library, &ideas.under(code))?;
     let seeds = rel(code, &format!("seeds/{file_name}"))?;
     put_dir(&board.seeds_dir, &seeds.under(code))?;
     if let EnvironmentChoice::Venv { lock } = &board.environment {

@@ -30,6 +30,7 @@ impl Fixture {
         let share = dir.path().join("prefix/share");
         write(&share.join("prompts/researcher.md"), "Plan.");
         write(&share.join("configs/boards/b.yaml"), BOARD);
+        write(&share.join("prompts/ideas_b.md"), IDEAS);
         write(&share.join("configs/runs/r.yaml"), CONFIG);
         write(&share.join("configs/playbooks/p.yaml"), RUN);
         write(&share.join("configs/playbooks/p/linear.py"), "print(1)");
@@ -185,6 +186,7 @@ fn the_snapshot_holds_what_the_run_uses_read_only() {
         "bin/vec-controller",
         "source.tar",
         "prompts/researcher.md",
+        "prompts/ideas_b.md",
         "configs/boards/b.yaml",
         "configs/playbooks/p/linear.py",
         "seeds/b/other/run.py",
@@ -231,6 +233,8 @@ fn files_in_use_win_over_the_installed_ones() {
         &CONFIG.replace("b.yaml", "mine.yaml"),
     );
     write(&own.join("configs/playbooks/p.yaml"), "own: 1");
+    let ideas = IDEAS.replace("Text.", "My text.");
+    write(&own.join("prompts/ideas_b.md"), &ideas);
     for (id, json) in [("base", ANCHOR), ("other", EXPLORATION)] {
         for (name, text) in [("run.py", "own"), ("METHOD.md", "own"), ("SEED.json", json)] {
             write(&own.join("seeds/b").join(id).join(name), text);
@@ -242,6 +246,8 @@ fn files_in_use_win_over_the_installed_ones() {
     let read = |path: &str| std::fs::read_to_string(fixture.code().join(path)).expect(path);
     assert!(read("configs/boards/b.yaml").contains("title: mine"));
     assert_eq!(read("configs/playbooks/p.yaml"), "own: 1");
+    assert_eq!(read("prompts/ideas_b.md"), ideas);
+    assert_eq!(fixture.board.families[0].text, "My text.");
     assert_eq!(read("seeds/b/other/run.py"), "own");
 }
 
@@ -342,6 +348,27 @@ fn shipped_configurations_make_runs() {
         let playbook = lock.config.models.engineer_playbook().expect("a playbook");
         assert!(playbook.is_file(), "{playbook:?}");
     }
+}
+
+#[test]
+fn a_changed_idea_changes_the_lock_and_the_meaning_of_no_score() {
+    let fixture = Fixture::new();
+    let lock = build_lock(fixture.inputs()).expect("lock");
+    let mut changed = Fixture::new();
+    let share = changed.prefix().join("share");
+    let ideas = IDEAS.replace("Text.", "Other text.");
+    write(&share.join("prompts/ideas_b.md"), &ideas);
+    changed.board = load_board(&changed.config.board).expect("board");
+    let other = build_lock(changed.inputs()).expect("lock");
+    assert_ne!(
+        lock.board_definition.families,
+        other.board_definition.families
+    );
+    assert_ne!(lock.hashes.prompts, other.hashes.prompts);
+    assert_ne!(lock.hashes.code, other.hashes.code);
+    assert_eq!(lock.eval_hash, other.eval_hash);
+    assert_eq!(lock.search_hash, other.search_hash);
+    assert_eq!(lock.scoring_fingerprint, other.scoring_fingerprint);
 }
 
 #[test]
@@ -505,6 +532,14 @@ final_view: main
 limits: {memory_gb: 1, time_limit_s: 6, threads: 1, output_max_mb: 16}
 baseline: base
 seed_programs: [{id: base, state: anchor}, {id: other, state: exploration, family: f}]
-families: [{id: f, title: F}]
+idea_library: ../../prompts/ideas_b.md
 environment: {kind: stdlib}
+";
+const IDEAS: &str = "---
+board: b
+families: [{id: f, title: F}]
+---
+Preamble.
+## f
+Text.
 ";

@@ -74,9 +74,12 @@ impl Bench {
             board: "diabetes".parse().expect("id"),
             title: "t".into(),
             task: "tabular_regression".into(),
+            preamble: String::new(),
             families: vec![FamilyBrief {
                 id: family("linear"),
+                category: None,
                 title: "l".into(),
+                text: "t".into(),
                 drafts: 0,
             }],
             rulers: vec![RulerBrief {

@@ -32,13 +32,16 @@ fn families() -> Vec<FamilyId> {
 fn board() -> BoardBrief {
     let family = |id: FamilyId| FamilyBrief {
         id,
+        category: None,
         title: "t".into(),
+        text: "t".into(),
         drafts: 0,
     };
     BoardBrief {
         board: "diabetes".parse().expect("id"),
         title: "t".into(),
         task: "tabular_regression".into(),
+        preamble: String::new(),
         families: families().into_iter().map(family).collect(),
         rulers: vec![],
         views: vec![],

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use vec_types::{
-    BoardId, FamilyId, NodeId, NodeStatus, Operator, Plan, RulerId, Score, ScoreReport, ViewId,
+    BoardId, CategoryId, FamilyId, NodeId, NodeStatus, Operator, Plan, RulerId, Score, ScoreReport,
+    ViewId,
 };
 
 /// The board as the roles see it.
@@ -15,6 +16,8 @@ pub struct BoardBrief {
     pub title: String,
     /// Task word, e.g. `tabular_regression`.
     pub task: String,
+    /// What the idea library says for every family; may be empty.
+    pub preamble: String,
     /// Idea library in its own order.
     pub families: Vec<FamilyBrief>,
     /// Objective rulers.
@@ -28,8 +31,12 @@ pub struct BoardBrief {
 pub struct FamilyBrief {
     /// Library id.
     pub id: FamilyId,
+    /// Its category, where the library has any.
+    pub category: Option<CategoryId>,
     /// One line.
     pub title: String,
+    /// The library's text, for the Researcher who plans a program of it.
+    pub text: String,
     /// Drafts of it so far in this run (RES-04).
     pub drafts: u32,
 }

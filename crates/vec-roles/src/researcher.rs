@@ -55,6 +55,7 @@ pub fn researcher_prompt(input: &ResearcherInput<'_>) -> Prompt {
         sections.own("Correction", &head(&text, SECTION_CHARS_MAX));
     }
     board_sections(&mut sections, input.board);
+    idea_sections(&mut sections, input);
     if let Some(parent) = input.parent {
         parent_sections(&mut sections, parent, input.operator);
         siblings(&mut sections, parent.node.node, input.tree);
@@ -92,7 +93,7 @@ fn task(input: &ResearcherInput<'_>) -> String {
     }
 }
 
-/// Board, rulers, views and the idea library, as every role sees them.
+/// Board, rulers, views and the list of families, as every role sees them.
 pub(crate) fn board_sections(sections: &mut Sections, board: &BoardBrief) {
     let mut text = format!(
         "{} — {}\nTask: {}\n\nRulers (weight, metric, view):\n",
@@ -113,13 +114,32 @@ pub(crate) fn board_sections(sections: &mut Sections, board: &BoardBrief) {
     }
     let mut ideas = String::new();
     for family in &board.families {
+        let category = family.category.as_ref();
+        let category = category.map_or_else(String::new, |category| format!(" [{category}]"));
         let _ = writeln!(
             ideas,
-            "- `{}`: {} (drafts so far: {})",
+            "- `{}`{category}: {} (drafts so far: {})",
             family.id, family.title, family.drafts
         );
     }
     sections.own("Method families", &ideas);
+}
+
+// What the idea library says: for every family, and for the one at hand.
+fn idea_sections(sections: &mut Sections, input: &ResearcherInput<'_>) {
+    let board = input.board;
+    if !board.preamble.is_empty() {
+        let text = head(&board.preamble, SECTION_CHARS_MAX);
+        sections.own("What holds for every family", &text);
+    }
+    let of_parent = input.parent.and_then(|parent| parent.node.family.as_ref());
+    let Some(id) = input.family.as_ref().or(of_parent) else {
+        return;
+    };
+    if let Some(family) = board.families.iter().find(|family| family.id == *id) {
+        let text = head(&family.text, SECTION_CHARS_MAX);
+        sections.own(&format!("Family `{id}`"), &text);
+    }
 }
 
 fn parent_sections(sections: &mut Sections, parent: &ParentInput, operator: Operator) {

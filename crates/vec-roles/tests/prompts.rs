@@ -17,13 +17,16 @@ fn texts() -> RoleTexts {
 fn board() -> BoardBrief {
     let family = |id: &str, title: &str, drafts| FamilyBrief {
         id: id.parse().expect("id"),
+        category: (id == "linear").then(|| "global".parse().expect("id")),
         title: title.into(),
+        text: format!("How to draft {title}.\n\n`--ablate x`: without it."),
         drafts,
     };
     BoardBrief {
         board: "diabetes".parse().expect("id"),
         title: "a small clinical regression".into(),
         task: "tabular_regression".into(),
+        preamble: "Few rows: shrink.\n\n### Forbidden\n- copies".into(),
         families: vec![
             family("linear", "linear models", 1),
             family("boosting", "boosted stumps", 0),

@@ -97,6 +97,9 @@ word_id!(
     /// A method family of the idea library.
     FamilyId, "family id");
 word_id!(
+    /// A category of the idea library: what several families have in common (DRF-01).
+    CategoryId, "category id");
+word_id!(
     /// A seed program's directory name (SED-01).
     SeedProgramId, "seed program id");
 

@@ -19,7 +19,7 @@ mod time;
 pub use canonical::{CanonicalError, canonical_json, pretty_json};
 pub use digest::{Digest, DigestError, Hasher};
 pub use ids::{
-    BoardId, ExecName, FamilyId, IdError, NodeId, ProgramSeed, RulerId, RunId, RunNode,
+    BoardId, CategoryId, ExecName, FamilyId, IdError, NodeId, ProgramSeed, RulerId, RunId, RunNode,
     ScoringSeed, SearchSeed, SeedProgramId, TreeId, ViewId,
 };
 pub use manifest::{ManifestEntry, manifest_hash};

@@ -33,7 +33,7 @@ fn convert(written: WrittenBoard, check: &mut Checker<'_>) -> Option<Board> {
         baseline,
         seed_programs,
         seeds_dir,
-        families,
+        idea_library,
         environment,
     } = written;
     let board: Option<BoardId> = check.parse_required("board", board, "the board's id");
@@ -45,8 +45,9 @@ fn convert(written: WrittenBoard, check: &mut Checker<'_>) -> Option<Board> {
     let views = parts::views(views, check);
     let rulers = parts::rulers(rulers, &views, check);
     let final_view = parts::final_view(final_view, &views, check);
-    let families = programs::families(families, check);
-    let seed_programs = programs::seed_programs(seed_programs, &families, check);
+    let ideas = programs::ideas(idea_library, check);
+    let families = ideas.as_ref().map(|(_, ideas)| ideas.families.as_slice());
+    let seed_programs = programs::seed_programs(seed_programs, families, check);
     let baseline = programs::baseline(baseline, &seed_programs, check);
     let data = parts::data(data, check);
     let split = parts::split(split, check);
@@ -55,6 +56,7 @@ fn convert(written: WrittenBoard, check: &mut Checker<'_>) -> Option<Board> {
     let scoring = parts::truth_sampling(scoring, check);
     let environment = environment_choice(environment, check);
     let board = board?;
+    let (idea_library, ideas) = ideas?;
     let seeds_dir = seeds_dir.unwrap_or_else(|| format!("../../seeds/{}", board.file_name()));
     Some(Board {
         seeds_dir: check.layers().resolve(&seeds_dir),
@@ -72,7 +74,10 @@ fn convert(written: WrittenBoard, check: &mut Checker<'_>) -> Option<Board> {
         scoring,
         baseline: baseline?,
         seed_programs,
-        families,
+        idea_library,
+        categories: ideas.categories,
+        preamble: ideas.preamble,
+        families: ideas.families,
         environment: environment?,
     })
 }

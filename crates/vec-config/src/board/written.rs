@@ -33,7 +33,7 @@ written!(WrittenBoard {
     baseline: String,
     seed_programs: Vec<WrittenSeedProgram>,
     seeds_dir: String,
-    families: Vec<WrittenFamily>,
+    idea_library: String,
     environment: WrittenEnvironment,
 });
 written!(WrittenData {
@@ -71,10 +71,6 @@ written!(WrittenSeedProgram {
     id: String,
     state: SeedState,
     family: String,
-});
-written!(WrittenFamily {
-    id: String,
-    title: String,
 });
 written!(WrittenEnvironment {
     kind: WrittenEnvironmentKind,

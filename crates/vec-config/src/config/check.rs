@@ -3,11 +3,13 @@
 
 mod models;
 mod numbers;
+mod search;
 mod seeds;
 
 use std::path::PathBuf;
 
 use vec_search::ChecksMode;
+use vec_types::ProgramSeed;
 
 use super::written::{WrittenConfig, WrittenFault};
 use super::{Config, Fault, FaultPoint, Mode, Timeline};
@@ -36,6 +38,7 @@ fn convert(written: WrittenConfig, check: &mut Checker<'_>) -> Option<Config> {
         debug,
         tune,
         select,
+        plateau,
         seed_states,
         budget,
         final_selection,
@@ -61,10 +64,11 @@ fn convert(written: WrittenConfig, check: &mut Checker<'_>) -> Option<Config> {
         board: board_path(board, check),
         search_seed: numbers::search_seed(search_seed, check),
         concurrency: numbers::concurrency(concurrency, check),
-        draft: numbers::draft(draft, check),
-        debug: numbers::debug(debug, check),
-        tune: numbers::tune(tune, check),
-        select: numbers::select(select, check),
+        draft: search::draft(draft, check),
+        debug: search::debug(debug, check),
+        tune: search::tune(tune, check),
+        select: search::select(select, check),
+        plateau: search::plateau(plateau, check),
         seed_states: numbers::seed_states(seed_states, check),
         budget: numbers::budget(budget, check),
         final_selection: numbers::final_selection(final_selection, check),
@@ -139,20 +143,7 @@ fn across(config: &Config, check: &mut Checker<'_>) {
             format!("draft.p {draft} + debug.p {debug} + tune.p {tune} must be at most 1"),
         );
     }
-    if let Some(seed) = config
-        .guard
-        .fresh_seeds
-        .iter()
-        .find(|seed| seed.0 == 0 || config.promotion.seeds.contains(seed))
-    {
-        check.refuse(
-            "guard.fresh_seeds",
-            format!(
-                "seed {seed} is also a search seed (0) or one of promotion.seeds; the guard needs \
-                 seeds that selection has not used"
-            ),
-        );
-    }
+    guard_seeds_are_fresh(config, check);
     if config.playbook.trials > config.scoring.client_quota {
         check.refuse(
             "playbook.trials",
@@ -174,6 +165,31 @@ fn across(config: &Config, check: &mut Checker<'_>) {
                 "with a cap every model needs a price, and playbook models have none ({}); leave \
                  the cap out",
                 unpriced.join(", ")
+            ),
+        );
+    }
+}
+
+fn guard_seeds_are_fresh(config: &Config, check: &mut Checker<'_>) {
+    let key = "guard.fresh_seeds";
+    let fresh = &config.guard.fresh_seeds;
+    let used = |seed: &&ProgramSeed| seed.0 == 0 || config.promotion.seeds.contains(seed);
+    if let Some(seed) = fresh.iter().find(used) {
+        check.refuse(
+            key,
+            format!(
+                "seed {seed} is also a search seed (0) or one of promotion.seeds; the guard needs \
+                 seeds that selection has not used"
+            ),
+        );
+    }
+    let tuned = |seed: &&ProgramSeed| config.tune.seeds.contains(seed);
+    if let Some(seed) = fresh.iter().find(tuned) {
+        check.refuse(
+            key,
+            format!(
+                "seed {seed} is also one of tune.seeds; the guard needs seeds that tuning has not \
+                 used"
             ),
         );
     }

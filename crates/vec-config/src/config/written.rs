@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use vec_search::{ChecksMode, GuardKind};
 
-use super::{EngineerFramework, Mode, Role};
+use super::{DraftPolicy, EngineerFramework, Mode, Role};
 
 macro_rules! written {
     ($name:ident { $($(#[$meta:meta])* $field:ident: $type:ty),* $(,)? }) => {
@@ -27,6 +27,7 @@ written!(WrittenConfig {
     debug: WrittenDebug,
     tune: WrittenTune,
     select: WrittenSelect,
+    plateau: WrittenPlateau,
     seed_states: WrittenSeedStates,
     budget: WrittenBudget,
     #[serde(rename = "final")]
@@ -48,15 +49,32 @@ written!(WrittenConfig {
     hypothesis: String,
 });
 written!(WrittenConcurrency { nodes: u32 });
-written!(WrittenDraft { p: f64 });
+written!(WrittenDraft {
+    p: f64,
+    policy: DraftPolicy,
+    failed_cap: u32,
+    min_explore: f64,
+});
 written!(WrittenDebug {
     p: f64,
     max_attempts: u32
 });
-written!(WrittenTune { p: f64 });
+written!(WrittenTune {
+    p: f64,
+    seeds: Vec<u32>
+});
 written!(WrittenSelect {
     c_puct: f64,
-    streak_counts_gen: bool
+    streak_counts_gen: bool,
+    streak_len: u32,
+    reserve_improve: bool,
+    reserve_margin: f64,
+});
+written!(WrittenPlateau {
+    enabled: bool,
+    window: u32,
+    top_k: u32,
+    draft_p: f64,
 });
 written!(WrittenSeedStates { max_children: u32 });
 written!(WrittenBudget {

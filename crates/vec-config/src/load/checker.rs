@@ -21,6 +21,8 @@ pub(crate) enum Numbers {
     UpTo(f64),
     /// 0 < x < 1.
     Share,
+    /// 0 <= x; what is not finite does not get this far.
+    NotNegative,
 }
 
 pub(crate) struct Checker<'l> {
@@ -93,10 +95,11 @@ impl<'l> Checker<'l> {
             ),
             Numbers::UpTo(high) => (|x, high| (0.0..=high).contains(&x), format!("0 to {high}")),
             Numbers::Share => (|x, _| x > 0.0 && x < 1.0, "above 0 and below 1".to_owned()),
+            Numbers::NotNegative => (|x, _| x >= 0.0, "0 or more".to_owned()),
         };
         let high = match rule {
             Numbers::PositiveTo(high) | Numbers::UpTo(high) => high,
-            Numbers::Probability | Numbers::Share => 1.0,
+            Numbers::Probability | Numbers::Share | Numbers::NotNegative => 1.0,
         };
         match value {
             Some(value) if passes(value, high) => value,
@@ -155,6 +158,19 @@ impl<'l> Checker<'l> {
     {
         let value = self.required(key, value, what)?;
         self.parse(key, &value)
+    }
+
+    /// What another loader made of the file that `key` names; its problems become ours.
+    pub(crate) fn loaded<T>(&mut self, key: &str, result: Result<T, ConfigError>) -> Option<T> {
+        match result {
+            Ok(value) => return Some(value),
+            Err(ConfigError::Invalid(problems)) => self.problems.extend(problems),
+            Err(ConfigError::Read { path, source }) => {
+                self.refuse(key, format!("cannot read {}: {source}", path.display()));
+            }
+            Err(error) => self.refuse(key, error.to_string()),
+        }
+        None
     }
 
     /// The value if nothing was refused. `value` is absent only after a refusal.

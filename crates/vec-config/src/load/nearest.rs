@@ -1,7 +1,7 @@
 //! The known key that somebody probably meant.
 
 /// The candidate with the smallest edit distance to `word`, the first of equals.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

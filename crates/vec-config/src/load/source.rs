@@ -18,8 +18,8 @@ pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Deepest accepted nesting of `[`, `{` and of `- ` on one line.
 pub(super) const NESTING_MAX: usize = 64;
 
-/// Reads a configuration or a board definition.
-pub(super) fn read_text(path: &Path) -> Result<String, ConfigError> {
+/// Reads a configuration, a board definition or an idea library.
+pub(crate) fn read_text(path: &Path) -> Result<String, ConfigError> {
     let read = |source| ConfigError::Read {
         path: path.to_owned(),
         source,

@@ -1,52 +1,33 @@
 //! Seed programs and the idea library.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use vec_types::{FamilyId, SeedProgramId, SeedState};
 
-use crate::board::written::{WrittenFamily, WrittenSeedProgram};
-use crate::board::{BoardFamily, SeedEntry};
+use crate::board::SeedEntry;
+use crate::board::written::WrittenSeedProgram;
 use crate::load::Checker;
+use crate::{BoardFamily, IdeaLibrary, load_ideas};
 
 /// Most seed programs.
 const SEED_PROGRAMS_MAX: usize = 64;
-/// Most families of an idea library.
-const FAMILIES_MAX: usize = 256;
 
-pub(super) fn families(
-    written: Option<Vec<WrittenFamily>>,
+/// The library's file and what it says.
+pub(super) fn ideas(
+    written: Option<String>,
     check: &mut Checker<'_>,
-) -> Vec<BoardFamily> {
-    let written = written.unwrap_or_default();
-    if written.is_empty() || written.len() > FAMILIES_MAX {
-        check.refuse("families", format!("give 1 to {FAMILIES_MAX} families"));
-    }
-    let mut families: Vec<BoardFamily> = Vec::new();
-    for (index, WrittenFamily { id, title }) in written.into_iter().enumerate() {
-        let key = format!("families.{index}");
-        let id: Option<FamilyId> =
-            check.parse_required(&format!("{key}.id"), id, "the family's id");
-        let title_key = format!("{key}.title");
-        let title = check.required(&title_key, title, "one line for prompts");
-        let title = check.text(&title_key, title);
-        let (Some(id), Some(title)) = (id, title) else {
-            continue;
-        };
-        if families.iter().any(|family| family.id == id) {
-            check.refuse(
-                &format!("{key}.id"),
-                format!("family `{id}` is given twice"),
-            );
-        } else {
-            families.push(BoardFamily { id, title });
-        }
-    }
-    families
+) -> Option<(PathBuf, IdeaLibrary)> {
+    let key = "idea_library";
+    let written = check.required(key, written, "the path of an idea library")?;
+    let path = check.layers().resolve(&written);
+    let library = check.loaded(key, load_ideas(&path))?;
+    Some((path, library))
 }
 
 pub(super) fn seed_programs(
     written: Option<Vec<WrittenSeedProgram>>,
-    families: &[BoardFamily],
+    families: Option<&[BoardFamily]>,
     check: &mut Checker<'_>,
 ) -> Vec<SeedEntry> {
     let written = written.unwrap_or_default();
@@ -77,7 +58,7 @@ pub(super) fn seed_programs(
 fn seed_program(
     key: &str,
     written: WrittenSeedProgram,
-    families: &[BoardFamily],
+    families: Option<&[BoardFamily]>,
     check: &mut Checker<'_>,
 ) -> Option<SeedEntry> {
     let WrittenSeedProgram { id, state, family } = written;
@@ -91,8 +72,13 @@ fn seed_program(
     let family = match family {
         Some(text) => {
             let family: FamilyId = check.parse(&family_key, &text)?;
-            if !families.iter().any(|known| known.id == family) {
-                check.refuse(&family_key, format!("no family `{family}` in families"));
+            // A library that was refused has no families to compare with.
+            let is_known = |all: &[BoardFamily]| all.iter().any(|known| known.id == family);
+            if !families.is_none_or(is_known) {
+                check.refuse(
+                    &family_key,
+                    format!("no family `{family}` in the idea library"),
+                );
             }
             Some(family)
         }

@@ -4,14 +4,13 @@
 use vec_types::SearchSeed;
 
 use crate::config::written::{
-    WrittenBudget, WrittenConcurrency, WrittenDebug, WrittenDraft, WrittenEngineer,
-    WrittenEngineerStall, WrittenExecution, WrittenFinal, WrittenGpu, WrittenPlaybook,
-    WrittenRestarts, WrittenScoring, WrittenSeedStates, WrittenSelect, WrittenTune,
+    WrittenBudget, WrittenConcurrency, WrittenEngineer, WrittenEngineerStall, WrittenExecution,
+    WrittenFinal, WrittenGpu, WrittenPlaybook, WrittenRestarts, WrittenScoring, WrittenSeedStates,
     WrittenViewCheck,
 };
 use crate::config::{
-    Budget, Concurrency, DebugOperator, DraftOperator, Engineer, EngineerStall, Execution, Final,
-    Gpu, PlaybookTuning, Restarts, Scoring, SeedStates, SelectConfig, TuneOperator, ViewCheck,
+    Budget, Concurrency, Engineer, EngineerStall, Execution, Final, Gpu, PlaybookTuning, Restarts,
+    Scoring, SeedStates, ViewCheck,
 };
 use crate::load::{Checker, Numbers};
 
@@ -21,7 +20,6 @@ const MINUTES_MAX: f64 = 24.0 * 60.0 * 28.0;
 const DAY_S: u32 = 24 * 60 * 60;
 const NODES_MAX: u32 = 100_000;
 const MEMORY_GB_MAX: f64 = 1_024.0;
-const C_PUCT_MAX: f64 = 1_000.0;
 const COST_USD_MAX: f64 = 1_000_000.0;
 const QUERIES_MAX: u32 = 10_000;
 
@@ -36,44 +34,6 @@ pub(super) fn concurrency(
     let WrittenConcurrency { nodes } = Checker::block(written);
     Concurrency {
         nodes: check.whole("concurrency.nodes", nodes, 1..=NODES_AT_A_TIME_MAX),
-    }
-}
-
-pub(super) fn draft(written: Option<WrittenDraft>, check: &mut Checker<'_>) -> DraftOperator {
-    let WrittenDraft { p } = Checker::block(written);
-    DraftOperator {
-        p: check.number("draft.p", p, Numbers::Probability),
-    }
-}
-
-pub(super) fn debug(written: Option<WrittenDebug>, check: &mut Checker<'_>) -> DebugOperator {
-    let WrittenDebug { p, max_attempts } = Checker::block(written);
-    DebugOperator {
-        p: check.number("debug.p", p, Numbers::Probability),
-        max_attempts: check.whole("debug.max_attempts", max_attempts, 1..=100),
-    }
-}
-
-pub(super) fn tune(written: Option<WrittenTune>, check: &mut Checker<'_>) -> TuneOperator {
-    let WrittenTune { p } = Checker::block(written);
-    let p = check.number("tune.p", p, Numbers::Probability);
-    if p > 0.0 {
-        check.refuse("tune.p", "the tune operator does not exist yet; must be 0");
-    }
-    TuneOperator { p }
-}
-
-pub(super) fn select(written: Option<WrittenSelect>, check: &mut Checker<'_>) -> SelectConfig {
-    let WrittenSelect {
-        c_puct,
-        streak_counts_gen,
-    } = Checker::block(written);
-    let key = "select.streak_counts_gen";
-    SelectConfig {
-        c_puct: check.number("select.c_puct", c_puct, Numbers::PositiveTo(C_PUCT_MAX)),
-        streak_counts_gen: check
-            .required(key, streak_counts_gen, "true or false")
-            .unwrap_or(false),
     }
 }
 

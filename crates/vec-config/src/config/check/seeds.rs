@@ -36,7 +36,7 @@ pub(super) fn guard(written: Option<WrittenGuard>, check: &mut Checker<'_>) -> G
     }
 }
 
-fn list(
+pub(super) fn list(
     key: &str,
     written: Option<Vec<u32>>,
     shortest: usize,
