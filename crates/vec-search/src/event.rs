@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use vec_types::{
     Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Phase, ProgramSeed, RunId, RunNode,
-    Score, SeedProgramId, StopReason, UnixMs,
+    Score, SeedProgramId, StopReason,
 };
 
 mod kind;
@@ -98,8 +98,6 @@ pub enum Event {
     /// Decision: final selection needs more time than was reserved; cutoff moves earlier (RSV-04).
     FinalReserve {
         reserve_ms: i64,
-        estimate_ms: i64,
-        cutoff: UnixMs,
         inputs_digest: Digest,
     },
     /// Decision: a node exists; its virtual visits count from here.

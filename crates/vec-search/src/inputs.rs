@@ -33,7 +33,7 @@ fn run_row(run: &Run, row: &mut Vec<u8>) {
     }
     row.extend(run.draws.to_le_bytes());
     row.push(u8::from(run.plateau));
-    row.extend(run.times.cutoff.0.to_le_bytes());
+    row.extend(run.reserve_ms.to_le_bytes());
     for text in &run.epoch_data {
         text_to(row, text);
     }
@@ -106,8 +106,9 @@ fn text_to(row: &mut Vec<u8>, text: &str) {
     row.extend(text.as_bytes());
 }
 
-/// Everything that the run knows, complete with components, parts, digests and run times: what
-/// `stop` rests on, so that no stored result can change unnoticed.
+/// Everything that the run knows but for times, complete with components, parts and digests: what
+/// `stop` rests on, so that no stored result can change unnoticed. Times differ between two equal
+/// runs, and reruns at one node promise equal bytes (architecture §3).
 pub(crate) fn run_digest(run: &Run) -> Digest {
     let mut hasher = Hasher::default();
     hasher.update(tree_digest(run).as_bytes());
@@ -122,23 +123,18 @@ fn node_digest(node: &Node) -> Digest {
         .reruns
         .iter()
         .map(|(exec, rerun)| {
-            (
-                exec,
-                rerun.epoch,
-                rerun.report(),
-                rerun.score(),
-                rerun.failure(),
-            )
+            let result = rerun.report().map(|report| &report.result);
+            (exec, rerun.epoch, result, rerun.score(), rerun.failure())
         })
         .collect();
-    let detail = node
-        .settled()
-        .map(|settled| (settled.at, settled.detail.as_str()));
+    let result = node.seed_0_report().map(|report| &report.result);
+    let session = node.session();
+    let session = session.map(|session| (session.end, &session.method, session.queries_used));
     digest_of(&(
-        (node.commit(), node.plan(), node.session()),
-        (node.seed_0_report(), node.score(SEED_0)),
-        (node.stage.ending().map(|ending| ending.detail()), detail),
-        (node.created_at, node.review.attempts, &node.refuted),
+        (node.commit(), node.plan(), session),
+        (result, node.score(SEED_0)),
+        node.stage.ending().map(|ending| ending.detail()),
+        (node.review.attempts, &node.refuted),
         reruns,
     ))
 }
@@ -150,25 +146,21 @@ pub(crate) fn settlement_digest(run: &Run, node: &Node) -> Digest {
     digest_of(&(
         node.stage.word(),
         node.stage.ending().map(|ending| ending.status().as_str()),
-        (node.epoch, node.score(SEED_0), node.seed_0_report()),
+        (node.epoch, node.score(SEED_0)),
         (node.digests(), key(node)),
         parent.map(|parent| (parent.digests(), key(parent))),
     ))
 }
 
-/// Some executions of a node: scores complete with components and parts, run times, epochs.
+/// Some executions of a node: scores complete with components and parts, outputs, epochs.
 pub(crate) fn scores_digest(node: &Node, execs: impl IntoIterator<Item = ExecName>) -> Digest {
     let scores: Vec<_> = execs
         .into_iter()
         .map(|exec| {
             let rerun = node.reruns.get(&exec);
-            let report = rerun.and_then(|rerun| rerun.report());
-            (
-                exec,
-                rerun.and_then(|rerun| rerun.epoch),
-                node.score(exec),
-                report,
-            )
+            let result = rerun.and_then(|rerun| Some(&rerun.report()?.result));
+            let epoch = rerun.and_then(|rerun| rerun.epoch);
+            (exec, epoch, node.score(exec), result)
         })
         .collect();
     digest_of(&(node.id, node.epoch, scores))

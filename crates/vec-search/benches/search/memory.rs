@@ -8,11 +8,11 @@ static IN_USE: AtomicU64 = AtomicU64::new(0);
 /// The system's allocator with a count.
 pub(crate) struct Counting;
 
-// SAFETY: every call goes to the system's allocator unchanged.
 #[expect(
     unsafe_code,
     reason = "an allocator that counts is unsafe by its trait"
 )]
+// SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size() as u64, Ordering::Relaxed);

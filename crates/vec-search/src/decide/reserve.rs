@@ -9,7 +9,8 @@ use crate::ranking::{final_candidates, is_reviewed};
 use crate::state::Run;
 use crate::{Event, Reserve};
 
-/// The reserve grows in steps of this length, so that it is not announced all the time.
+/// The reserve grows in steps of this length: it is not announced all the time, and two equal runs
+/// whose measured times differ a little announce the same.
 pub const RESERVE_STEP_MS: i64 = 60_000;
 
 /// A review that was never measured (O-RSV-2).
@@ -25,8 +26,7 @@ pub(super) fn advance(run: &Run, _: UnixMs) -> Vec<Event> {
     if !matches!(run.phase, Phase::Search | Phase::Settling) {
         return Vec::new();
     }
-    let estimate_ms = estimate(run, reserve);
-    let wanted = estimate_ms.saturating_add(reserve.margin_ms);
+    let wanted = estimate(run, reserve).saturating_add(reserve.margin_ms);
     let steps = wanted.saturating_add(RESERVE_STEP_MS - 1) / RESERVE_STEP_MS;
     let most = run.policy.budget.wall_ms / 2;
     let reserve_ms = steps.saturating_mul(RESERVE_STEP_MS).min(most);
@@ -35,11 +35,6 @@ pub(super) fn advance(run: &Run, _: UnixMs) -> Vec<Event> {
     }
     vec![Event::FinalReserve {
         reserve_ms,
-        estimate_ms,
-        cutoff: run
-            .times
-            .with_reserve(&run.policy.budget, reserve_ms)
-            .cutoff,
         inputs_digest: tree_digest(run),
     }]
 }

@@ -64,7 +64,9 @@ pub(super) async fn apply(conn: &mut SqliteConnection, at: UnixMs, event: &Event
             meta(conn, "stop_detail", detail).await
         }
         Event::EpochAdvance { epoch, .. } => meta(conn, "epoch", &epoch.to_string()).await,
-        Event::FinalReserve { cutoff, .. } => meta(conn, "cutoff", &cutoff.0.to_string()).await,
+        Event::FinalReserve { reserve_ms, .. } => {
+            meta(conn, "final_reserve_ms", &reserve_ms.to_string()).await
+        }
         Event::Imported { node, import } => imported(conn, at, node.0, import).await,
         Event::NodeCreated { .. }
         | Event::NodeSettled { .. }

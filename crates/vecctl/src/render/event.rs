@@ -77,9 +77,7 @@ fn facts(event: &Event) -> String {
         Event::ResumeRefused { work, why, .. } => format!("work of {work}: {why}"),
         Event::Plateau { active, .. } => if *active { "begins" } else { "ends" }.to_owned(),
         Event::RescoreCut { why, .. } => why.clone(),
-        Event::FinalReserve {
-            reserve_ms, cutoff, ..
-        } => format!("{} min, cutoff {cutoff}", reserve_ms / 60_000),
+        Event::FinalReserve { reserve_ms, .. } => format!("{} min", reserve_ms / 60_000),
         Event::NodeCreated {
             operator,
             parent,
