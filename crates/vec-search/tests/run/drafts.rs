@@ -290,7 +290,7 @@ fn a_plateau_lets_capped_seeds_in_again() {
         .filter(|(parent, ..)| *parent == NodeId(1))
         .map(|(_, plateau, _)| *plateau)
         .collect();
-    assert_eq!(of_seed[0], false, "the first child needs no plateau");
+    assert!(!of_seed[0], "the first child needs no plateau");
     assert!(
         of_seed.len() > 1 && of_seed[1..].iter().all(|plateau| *plateau),
         "{parents:?}"

@@ -316,9 +316,9 @@ fn carried_work_is_taken_up_before_anything_is_drawn_and_only_once() {
 
 #[test]
 fn carried_programs_are_executed_at_once() {
-    let report = match session(Some(commit("carried")), written("method")) {
-        Outcome::Engineered { session } => session,
-        _ => unreachable!("the fixture gives a session"),
+    let ended = session(Some(commit("carried")), written("method"));
+    let Outcome::Engineered { session: report } = ended else {
+        unreachable!("the fixture gives a session");
     };
     let kind = CarriedKind::Execution {
         plan: plan(),
