@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::demo::{DemoArguments, demo};
 use crate::shell::{cargo, headline, run};
+use crate::sim::{SimArguments, sim};
 use crate::{tests, tidy};
 
 /// Everything that must hold before a change lands.
@@ -33,6 +34,7 @@ pub(crate) fn ci() -> Result<()> {
         "--document-private-items",
     ])
     .env("RUSTDOCFLAGS", "-D warnings"))?;
+    sim(&SimArguments::ci(false))?;
     headline("a short demo");
     demo(&DemoArguments::short())?;
     headline("tests");

@@ -5,6 +5,7 @@ mod ci;
 mod demo;
 mod dist;
 mod shell;
+mod sim;
 mod tamper;
 mod tests;
 mod tidy;
@@ -55,6 +56,8 @@ enum Verb {
     },
     /// Flip, delete and reorder everything in a closed run; all of it must be found and named.
     Tamper(tamper::TamperArguments),
+    /// Simulate the search core over seeded policies, worlds and mishaps.
+    Sim(sim::SimArguments),
 }
 
 fn main() -> ExitCode {
@@ -76,5 +79,6 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Dist { out, release } => dist::dist(out, release).map(|_| ()),
         Verb::Codegen { check } => ci::codegen(check),
         Verb::Tamper(arguments) => tamper::tamper(&arguments),
+        Verb::Sim(arguments) => sim::sim(&arguments),
     }
 }

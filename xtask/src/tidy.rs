@@ -112,8 +112,14 @@ fn dependencies(packages: &[Package]) -> Vec<String> {
         .iter()
         .filter_map(|p| Some((p.name.as_str(), p.tier()?)))
         .collect();
+    let dev: Vec<&str> = packages
+        .iter()
+        .filter(|package| package.is_dev())
+        .map(|package| package.name.as_str())
+        .collect();
     let mut breaches = Vec::new();
     for package in packages {
+        breaches.extend(product_uses_dev(package, &dev));
         if package.tier().is_none() && !package.is_dev() {
             breaches.push(format!("{}: no [package.metadata.vec] tier", package.name));
         }
@@ -122,6 +128,22 @@ fn dependencies(packages: &[Package]) -> Vec<String> {
         }
     }
     breaches
+}
+
+/// What only checks the product is no part of it: product crates may use it in tests alone.
+fn product_uses_dev(package: &Package, dev: &[&str]) -> Vec<String> {
+    let dependencies = package.dependencies.iter().filter(|dependency| {
+        let test_only = dependency.kind.as_deref() == Some("dev");
+        !package.is_dev() && !test_only && dev.contains(&dependency.name.as_str())
+    });
+    dependencies
+        .map(|dependency| {
+            format!(
+                "{} depends on {}, which is dev",
+                package.name, dependency.name
+            )
+        })
+        .collect()
 }
 
 fn edge(package: &Package, dependency: &Dependency, tiers: &BTreeMap<&str, u64>) -> Option<String> {
@@ -221,8 +243,10 @@ mod tests {
             package("vec-a", 2, &["vec-b", "sqlx", "reqwest"]),
             package("vec-b", 2, &["tonic"]),
             package("vec-c", Value::Null, &[]),
+            package("vec-sim", "dev", &["vec-b"]),
+            package("vec-d", 3, &["vec-sim"]),
         ];
-        assert_eq!(dependencies(&wrong).len(), 5);
+        assert_eq!(dependencies(&wrong).len(), 6);
     }
 
     #[test]

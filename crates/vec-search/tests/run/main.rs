@@ -1,18 +1,20 @@
-//! Whole runs over fake effects and virtual time: rules one by one, and seeded simulations with
-//! faults, crashes, stops and clock jumps whose invariants are checked after every event.
+//! Whole runs over fake effects and virtual time, rule by rule. The driver and its fixtures are
+//! those of `vec-sim`, which runs the same in seeded worlds.
 
 mod drafts;
-mod driver;
 mod epochs;
 mod failure;
 mod finale;
-mod fixture;
 mod imports;
-mod invariants;
 mod lifecycle;
-mod random;
 mod refusals;
 mod reserve;
 mod selection;
-mod sim;
 mod world;
+
+use vec_sim::{fixture, random};
+
+mod driver {
+    //! The driver under the name that the scenarios use.
+    pub(crate) use vec_sim::{Driver, World, replay};
+}

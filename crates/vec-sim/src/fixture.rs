@@ -1,4 +1,4 @@
-//! Policies and results to build runs from.
+//! Policies and results to build runs from; the same for the scenario tests of `vec-search`.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,19 @@ use vec_search::{
     ScoreResult, SeedProgram, Select, SessionReport,
 };
 use vec_types::{
-    CandidateFault, Digest, ExecName, Part, Plan, ProgramSeed, Score, ScoreReport, SearchSeed,
-    SeedState, TreeId, UnixMs,
+    CandidateFault, Digest, ExecName, FamilyId, Part, Plan, ProgramSeed, Score, ScoreReport,
+    SearchSeed, SeedState, TreeId, UnixMs,
 };
 
-pub(crate) const T0: UnixMs = UnixMs(1_800_000_000_000);
+/// When runs start.
+pub const T0: UnixMs = UnixMs(1_800_000_000_000);
 
-pub(crate) fn seed_program(id: &str, state: SeedState) -> SeedProgram {
+/// A seed program; all but the anchor are of family `linear`.
+///
+/// # Panics
+/// When `id` is not an id.
+#[must_use]
+pub fn seed_program(id: &str, state: SeedState) -> SeedProgram {
     SeedProgram {
         id: id.parse().expect("id"),
         state,
@@ -22,7 +28,12 @@ pub(crate) fn seed_program(id: &str, state: SeedState) -> SeedProgram {
     }
 }
 
-pub(crate) fn family(id: &str, category: Option<&str>) -> Family {
+/// A family of the library.
+///
+/// # Panics
+/// When `id` is not an id.
+#[must_use]
+pub fn family(id: &str, category: Option<&str>) -> Family {
     Family {
         id: id.parse().expect("id"),
         category: category.map(str::to_owned),
@@ -30,7 +41,11 @@ pub(crate) fn family(id: &str, category: Option<&str>) -> Family {
 }
 
 /// One objective ruler `main` on view `main`, an anchor and an exploration seed, ample time.
-pub(crate) fn policy() -> Policy {
+///
+/// # Panics
+/// Never: the ids are constant.
+#[must_use]
+pub fn policy() -> Policy {
     let ruler: vec_types::RulerId = "main".parse().expect("ruler");
     Policy {
         search_seed: SearchSeed(7),
@@ -84,14 +99,24 @@ pub(crate) fn policy() -> Policy {
     }
 }
 
-pub(crate) fn run_start(policy: &Policy) -> Event {
+/// The first fact of a run.
+///
+/// # Panics
+/// Never: the id is constant.
+#[must_use]
+pub fn run_start(policy: &Policy) -> Event {
     Event::RunStart {
         run: "20270115-080000-diabetes-abcd".parse().expect("run id"),
         policy: Box::new(policy.clone()),
     }
 }
 
-pub(crate) fn commit(text: &str) -> CommitInfo {
+/// A commit whose ids come out of `text`.
+///
+/// # Panics
+/// Never: digests are ids.
+#[must_use]
+pub fn commit(text: &str) -> CommitInfo {
     let id = |kind: &str| -> TreeId {
         let digest = Digest::of(format!("{kind}{text}").as_bytes());
         digest.to_string().parse().expect("tree id")
@@ -103,25 +128,41 @@ pub(crate) fn commit(text: &str) -> CommitInfo {
     }
 }
 
-pub(crate) fn planned() -> Outcome {
+/// A valid plan without a family of its own.
+#[must_use]
+pub fn planned() -> Outcome {
+    plan_of(None)
+}
+
+/// A valid plan that names a family.
+#[must_use]
+pub fn plan_of(family: Option<FamilyId>) -> Outcome {
     Outcome::Planned {
         result: PlanResult::Valid {
-            plan: Plan {
-                name: "idea".to_owned(),
-                motivation: String::new(),
-                approach: "do it".to_owned(),
-                expected_groups: Vec::new(),
-                risks: Vec::new(),
-                family_id: None,
-                mechanism: None,
-                ablate: None,
-            },
+            plan: plan(family),
             attempts: 1,
         },
     }
 }
 
-pub(crate) fn session(commit: Option<CommitInfo>, method: MethodState) -> Outcome {
+/// A plan.
+#[must_use]
+pub fn plan(family_id: Option<FamilyId>) -> Plan {
+    Plan {
+        name: "idea".to_owned(),
+        motivation: String::new(),
+        approach: "do it".to_owned(),
+        expected_groups: Vec::new(),
+        risks: Vec::new(),
+        family_id,
+        mechanism: None,
+        ablate: None,
+    }
+}
+
+/// An Engineer session that ended by itself.
+#[must_use]
+pub fn session(commit: Option<CommitInfo>, method: MethodState) -> Outcome {
     Outcome::Engineered {
         session: SessionReport {
             end: EngineerEnd::Finished,
@@ -134,14 +175,17 @@ pub(crate) fn session(commit: Option<CommitInfo>, method: MethodState) -> Outcom
     }
 }
 
-pub(crate) fn written(line: &str) -> MethodState {
+/// METHOD.md with this first line.
+#[must_use]
+pub fn written(line: &str) -> MethodState {
     MethodState::Written {
         first_line: line.to_owned(),
     }
 }
 
 /// A finished execution whose prediction on every view has the digest of `text`.
-pub(crate) fn done(policy: &Policy, exec: ExecName, text: &str, wall_ms: i64) -> Outcome {
+#[must_use]
+pub fn done(policy: &Policy, exec: ExecName, text: &str, wall_ms: i64) -> Outcome {
     let mut views: Vec<_> = policy.objective_views().into_iter().cloned().collect();
     if exec == ExecName::Final {
         views = vec![policy.final_view.clone()];
@@ -159,7 +203,9 @@ pub(crate) fn done(policy: &Policy, exec: ExecName, text: &str, wall_ms: i64) ->
     }
 }
 
-pub(crate) fn fault(fault: CandidateFault) -> Outcome {
+/// A candidate's fault during execution.
+#[must_use]
+pub fn fault(fault: CandidateFault) -> Outcome {
     Outcome::Executed {
         report: ExecReport {
             result: ExecResult::Fault {
@@ -173,8 +219,22 @@ pub(crate) fn fault(fault: CandidateFault) -> Outcome {
     }
 }
 
-pub(crate) fn scored(policy: &Policy, total: f64) -> Outcome {
-    let total = Score::new(total).expect("finite");
+/// A score with the same number in every component.
+///
+/// # Panics
+/// When `total` is not finite.
+#[must_use]
+pub fn scored(policy: &Policy, total: f64) -> Outcome {
+    Outcome::Scored {
+        result: ScoreResult::Done {
+            report: score_report(policy, Score::new(total).expect("finite")),
+        },
+    }
+}
+
+/// The report behind such a score.
+#[must_use]
+pub fn score_report(policy: &Policy, total: Score) -> ScoreReport {
     let part = |ruler: &vec_types::RulerId| Part {
         ruler: ruler.clone(),
         metric: "rmse".to_owned(),
@@ -182,17 +242,10 @@ pub(crate) fn scored(policy: &Policy, total: f64) -> Outcome {
         skill: 0.5,
         points: total.get(),
     };
-    Outcome::Scored {
-        result: ScoreResult::Done {
-            report: ScoreReport {
-                total,
-                components: policy
-                    .objective
-                    .keys()
-                    .map(|r| (r.clone(), total))
-                    .collect(),
-                parts: policy.objective.keys().map(part).collect(),
-            },
-        },
+    let rulers = policy.objective.keys();
+    ScoreReport {
+        total,
+        components: rulers.clone().map(|ruler| (ruler.clone(), total)).collect(),
+        parts: rulers.map(part).collect(),
     }
 }

@@ -1,0 +1,286 @@
+//! How often each rule fired, so that nobody believes in coverage that did not happen.
+
+use vec_search::{
+    DraftMode, Effect, Event, Outcome, PromotionFailure, ReviewVerdict, SelectReason, SkipReason,
+};
+use vec_types::{ExecName, NodeStatus, Operator};
+
+use crate::words::words;
+
+words! {
+    /// Something that a simulation has to reach.
+    Rule {
+        /// A node settled as scored.
+        Scored = "scored",
+        /// Settled as `gen_failed`.
+        GenFailed = "gen_failed",
+        /// Settled as `gen_empty`.
+        GenEmpty = "gen_empty",
+        /// An executed fault.
+        CandidateFault = "candidate_fault",
+        /// Shelved.
+        Shelved = "shelved",
+        /// Cut by a deadline of the run.
+        BudgetCut = "budget_cut",
+        /// Output or program equal to the parent's.
+        NoProgress = "no_progress",
+        /// A refuted direction.
+        Refuted = "refuted",
+        /// A draft.
+        Draft = "draft",
+        /// A debug.
+        Debug = "debug",
+        /// An improve.
+        Improve = "improve",
+        /// Draft or debug became improve.
+        FallbackToImprove = "fallback_to_improve",
+        /// The oldest draft that is owed an improve.
+        Reserve = "reserve_improve",
+        /// A draft in library order.
+        RoundRobin = "round_robin",
+        /// A draft of a family that was not covered.
+        Coverage = "coverage",
+        /// A draft of a family with few drafts.
+        Explore = "explore",
+        /// A draft of the family that gained most.
+        Exploit = "exploit",
+        /// A draft that a plateau asked for.
+        PlateauDraft = "plateau_draft",
+        /// A plateau began.
+        PlateauBegins = "plateau_begins",
+        /// A plateau ended.
+        PlateauEnds = "plateau_ends",
+        /// A capped seed was a parent again during a plateau.
+        CapLifted = "cap_lifted",
+        /// Carried-over work was taken up.
+        Resume = "resume",
+        /// Carried-over work was refused.
+        ResumeRefused = "resume_refused",
+        /// A node was imported.
+        Imported = "imported",
+        /// An import was scored again.
+        Rescore = "rescore",
+        /// It was not, for lack of time or through a fault of ours.
+        RescoreCut = "rescore_cut",
+        /// New data was mounted.
+        Epoch = "epoch",
+        /// A selection over nodes of several epochs.
+        SeveralEpochs = "several_epochs",
+        /// The measured reserve moved cutoff.
+        FinalReserve = "final_reserve",
+        /// Parent by largest U.
+        ArgmaxU = "argmax_u",
+        /// Every free parent was busy.
+        Busy = "busy",
+        /// Only suspended parents were left.
+        SuspensionLifted = "suspension_lifted",
+        /// A suspended parent was passed over.
+        Suspended = "suspended",
+        /// A busy parent was passed over.
+        BusyAvoided = "busy_avoided",
+        /// Excluded by the view check.
+        ViewDependent = "view_dependent",
+        /// A seed at its child cap was passed over.
+        Blocked = "blocked",
+        /// Equal ranks in one selection.
+        Tie = "tie",
+        /// A choice of the wrapper with every rule off, equal to the reference's.
+        Idle = "idle",
+        /// A promotion began.
+        PromotionStart = "promotion_start",
+        /// A promotion came to a mean.
+        PromotionDone = "promotion_done",
+        /// A promotion failed by the program's fault.
+        PromotionFaulty = "promotion_faulty",
+        /// A promotion failed through a fault of ours.
+        PromotionLost = "promotion_lost",
+        /// A promotion measured a seed again.
+        PromotionAgain = "promotion_again",
+        /// A promotion was given up for lack of time.
+        PromotionAbandoned = "promotion_abandoned",
+        /// A node was selected while a promotion ran.
+        PromotionBeside = "promotion_beside_selection",
+        /// Two nodes were the same candidate at final selection.
+        SameCandidate = "same_candidate",
+        /// A review that passed.
+        ReviewPass = "review_pass",
+        /// A review that failed.
+        ReviewFail = "review_fail",
+        /// A review without verdict.
+        ReviewError = "review_error",
+        /// A finalist without a review.
+        SkippedReview = "skipped_review",
+        /// A finalist without its seeds.
+        SkippedSeeds = "skipped_seeds",
+        /// A finalist out of time.
+        SkippedDeadline = "skipped_deadline",
+        /// A guard that replaced the baseline.
+        GuardReplaces = "guard_replaces",
+        /// A complete guard that kept it.
+        GuardKeeps = "guard_keeps",
+        /// A guard without all pairs.
+        GuardIncomplete = "guard_incomplete",
+        /// Final selection gave no answer.
+        NoAnswer = "no_answer",
+        /// The process died between two turns.
+        Crash = "crash",
+        /// The process died between two batches of one turn.
+        CrashInTurn = "crash_in_turn",
+        /// A result of an effect that was given up.
+        Late = "late",
+        /// A second result of an effect.
+        Duplicate = "duplicate",
+        /// An effect that failed through no fault of the candidate.
+        FailedEffect = "failed_effect",
+        /// Somebody stopped the run.
+        StopRequest = "stop_request",
+        /// A stopped run went on.
+        Reopened = "reopened",
+        /// The clock jumped.
+        ClockJump = "clock_jump",
+    }
+}
+
+/// Counts per rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tally(Vec<u64>);
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self(vec![0; Rule::ALL.len()])
+    }
+}
+
+impl Tally {
+    /// One more.
+    pub fn add(&mut self, rule: Rule) {
+        self.0[rule as usize] += 1;
+    }
+
+    /// How often it fired.
+    #[must_use]
+    pub fn count(&self, rule: Rule) -> u64 {
+        self.0[rule as usize]
+    }
+
+    /// All counts of another one.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine += theirs;
+        }
+    }
+
+    /// Rules that never fired.
+    #[must_use]
+    pub fn never(&self) -> Vec<Rule> {
+        let all = Rule::ALL.iter().copied();
+        all.filter(|rule| self.count(*rule) == 0).collect()
+    }
+
+    /// Whatever an event shows by itself.
+    pub fn event(&mut self, event: &Event) {
+        for rule in fired(event) {
+            self.add(rule);
+        }
+    }
+}
+
+fn fired(event: &Event) -> Vec<Rule> {
+    match event {
+        Event::EffectEnded { effect, end } => effect_rule(effect, end).into_iter().collect(),
+        Event::NodeSettled {
+            status,
+            no_progress,
+            budget_cut,
+            ..
+        } => [
+            Some(status_rule(*status)),
+            no_progress.then_some(Rule::NoProgress),
+            budget_cut.then_some(Rule::BudgetCut),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+        Event::PromotionStart { execs, .. } => {
+            let is_again = |exec: &ExecName| matches!(exec, ExecName::Again { .. });
+            let again = execs.iter().any(is_again).then_some(Rule::PromotionAgain);
+            [Rule::PromotionStart].into_iter().chain(again).collect()
+        }
+        other => single(other).into_iter().collect(),
+    }
+}
+
+fn single(event: &Event) -> Option<Rule> {
+    Some(match event {
+        Event::NodeCreated { operator, .. } => match operator {
+            Operator::Draft => Rule::Draft,
+            Operator::Debug => Rule::Debug,
+            Operator::Improve => Rule::Improve,
+            Operator::Resume => Rule::Resume,
+            Operator::Seed | Operator::Tune => return None,
+        },
+        Event::Select { reason, .. } => match reason {
+            SelectReason::ReserveImprove => Rule::Reserve,
+            SelectReason::ArgmaxU => Rule::ArgmaxU,
+            SelectReason::ArgmaxUBusy => Rule::Busy,
+            SelectReason::ArgmaxUSuspended => Rule::SuspensionLifted,
+            SelectReason::DebugTarget => return None,
+        },
+        Event::RefutedDirection { .. } => Rule::Refuted,
+        Event::FallbackToImprove { .. } => Rule::FallbackToImprove,
+        Event::PromotionDone { .. } => Rule::PromotionDone,
+        Event::PromotionFailed { cause, .. } => match cause {
+            PromotionFailure::Faulty => Rule::PromotionFaulty,
+            PromotionFailure::Lost => Rule::PromotionLost,
+            PromotionFailure::Abandoned => Rule::PromotionAbandoned,
+        },
+        Event::DraftPick { mode, .. } => match mode {
+            DraftMode::RoundRobin => Rule::RoundRobin,
+            DraftMode::Coverage => Rule::Coverage,
+            DraftMode::Explore => Rule::Explore,
+            DraftMode::Exploit => Rule::Exploit,
+            DraftMode::Plateau => Rule::PlateauDraft,
+        },
+        Event::Plateau { active: true, .. } => Rule::PlateauBegins,
+        Event::Plateau { active: false, .. } => Rule::PlateauEnds,
+        Event::ResumeRefused { .. } => Rule::ResumeRefused,
+        Event::Imported { .. } => Rule::Imported,
+        Event::RescoreStart { .. } => Rule::Rescore,
+        Event::RescoreCut { .. } => Rule::RescoreCut,
+        Event::EpochAdvance { .. } => Rule::Epoch,
+        Event::FinalReserve { .. } => Rule::FinalReserve,
+        Event::CandidateSkipped { why, .. } => match why {
+            SkipReason::Review => Rule::SkippedReview,
+            SkipReason::Seeds => Rule::SkippedSeeds,
+            SkipReason::Deadline => Rule::SkippedDeadline,
+        },
+        Event::GuardResult { replace: true, .. } => Rule::GuardReplaces,
+        Event::GuardResult { complete: true, .. } => Rule::GuardKeeps,
+        Event::GuardResult { .. } => Rule::GuardIncomplete,
+        Event::FinalGuardRefused { .. } => Rule::NoAnswer,
+        Event::StopRequested { .. } => Rule::StopRequest,
+        _ => return None,
+    })
+}
+
+fn effect_rule(effect: &Effect, end: &Outcome) -> Option<Rule> {
+    match (effect, end) {
+        (_, Outcome::Interrupted { .. }) => Some(Rule::FailedEffect),
+        (Effect::Review { .. }, Outcome::Reviewed { verdict }) => Some(match verdict {
+            ReviewVerdict::Pass => Rule::ReviewPass,
+            ReviewVerdict::Fail => Rule::ReviewFail,
+            ReviewVerdict::Error => Rule::ReviewError,
+        }),
+        _ => None,
+    }
+}
+
+fn status_rule(status: NodeStatus) -> Rule {
+    match status {
+        NodeStatus::Scored => Rule::Scored,
+        NodeStatus::GenFailed => Rule::GenFailed,
+        NodeStatus::GenEmpty => Rule::GenEmpty,
+        status if status.is_candidate_fault() => Rule::CandidateFault,
+        _ => Rule::Shelved,
+    }
+}
