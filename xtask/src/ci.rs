@@ -35,6 +35,7 @@ pub(crate) fn ci() -> Result<()> {
     ])
     .env("RUSTDOCFLAGS", "-D warnings"))?;
     sim(&SimArguments::ci(false))?;
+    sim(&SimArguments::ci(true))?;
     headline("a short demo");
     demo(&DemoArguments::short())?;
     headline("tests");
