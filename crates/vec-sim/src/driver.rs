@@ -213,7 +213,10 @@ impl<W: World> Driver<W> {
             format!("of {} batches at a crash", self.stored.len())
         });
         self.state = folded;
-        self.in_work.clear();
+        // What the dead process had begun may still answer.
+        let begun = std::mem::take(&mut self.in_work);
+        let late = begun.into_values().map(|(_, effect, end)| (effect, end));
+        self.dropped.extend(late);
         self.resume();
     }
 

@@ -20,6 +20,8 @@ words! {
         CandidateFault = "candidate_fault",
         /// Shelved.
         Shelved = "shelved",
+        /// Shelved while nothing else happened, and the next selection saw the same as before.
+        ShelvedAlone = "shelved_alone",
         /// Cut by a deadline of the run.
         BudgetCut = "budget_cut",
         /// Output or program equal to the parent's.

@@ -9,6 +9,7 @@ mod finale;
 mod promotion;
 mod ranking;
 mod selection;
+mod shelved;
 mod standings;
 mod visits;
 
@@ -35,6 +36,7 @@ pub struct Watch {
     selection: selection::Selection,
     draws: u64,
     created: u64,
+    shelved: shelved::Before,
     deadlines: Option<Deadlines>,
 }
 
@@ -59,6 +61,7 @@ impl Watch {
         promotion::saw(state, &self.book, event);
         self.write(state, event);
         self.times(state, event);
+        self.shelved.saw(state, event, &mut self.tally);
         self.effects.saw(state, at, event);
         self.finale.saw(event, &self.effects);
         visits::touched(state, &self.book, event);
