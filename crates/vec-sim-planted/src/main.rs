@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use vec_search::planted::{Bug, plant};
-use vec_sim::batch::{self, Batch, Outcome};
-use vec_sim::report;
+use vec_sim_planted::batch::{self, Batch, Outcome};
+use vec_sim_planted::report;
 
 /// The simulator's proof of itself.
 #[derive(Debug, Parser)]

@@ -2,13 +2,17 @@
 //! effects started from `wanted`, facts (and a share of the
 //! decisions) through their stored form. Time is virtual.
 
+mod checks;
+
 use std::collections::BTreeMap;
 
 use vec_search::{Effect, EffectId, Event, Outcome, RunState};
-use vec_types::{InfraFault, UnixMs, canonical_json};
+use vec_types::{InfraFault, UnixMs};
 
-use crate::Invariant::{Accepts, Decides, Ends, Fold, Storage};
-use crate::must;
+use crate::Invariant::{Accepts, Decides, Ends, Fold};
+use crate::{fold, must};
+
+use checks::{decides, survives_storage};
 
 /// Batches in one turn before the run counts as one that never settles down.
 const BATCHES_MAX: usize = 10_000;
@@ -237,76 +241,11 @@ impl<W: World> Driver<W> {
     }
 }
 
-/// Decisions are the same when asked for again, and none of them is a fact.
-fn decides(batch: &[Event], again: &[Event]) {
-    must(batch == again, Decides, || {
-        format!("asked twice: {batch:?} and {again:?}")
-    });
-    let facts = batch.iter().any(Event::is_fact);
-    must(!facts, Decides, || format!("a fact in {batch:?}"));
-}
-
-/// Its stored bytes read as the same event.
-fn survives_storage(event: &Event) {
-    let bytes = canonical_json(event).unwrap_or_default();
-    let read: Option<Event> = serde_json::from_slice(&bytes).ok();
-    must(read.as_ref() == Some(event), Storage, || {
-        format!("stored {event:?}, read {read:?}")
-    });
-}
-
 /// What the controller reports of an effect that it cut.
 #[must_use]
 pub fn cut() -> Outcome {
     Outcome::Interrupted {
         fault: InfraFault::BudgetCut,
         detail: "cut by its deadline".to_owned(),
-    }
-}
-
-/// The state after these batches.
-#[must_use]
-pub fn fold(stored: &[(UnixMs, Vec<Event>)]) -> RunState {
-    let mut state = RunState::new();
-    for (at, batch) in stored {
-        for event in batch {
-            let applied = state.apply(*at, event);
-            must(applied.is_ok(), Accepts, || {
-                format!("stored, then refused: {applied:?}: {event:?}")
-            });
-        }
-    }
-    state
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::invariant::tests::raised;
-
-    #[test]
-    fn decisions_that_differ_or_hold_facts_are_a_breach() {
-        let fact = [Event::RunResume { start: 1 }];
-        assert_eq!(raised(|| decides(&fact, &fact)), Some(Decides));
-        assert_eq!(raised(|| decides(&[], &fact)), Some(Decides));
-        assert_eq!(raised(|| decides(&[], &[])), None);
-    }
-
-    #[test]
-    fn an_event_that_is_stored_as_another_is_a_breach() {
-        let pair = |score: f64| Event::GuardResult {
-            candidate: vec_types::NodeId(1),
-            pairs: Vec::new(),
-            mean: Some(score),
-            sd: None,
-            lower_bound: None,
-            complete: false,
-            replace: false,
-            why: String::new(),
-            inputs_digest: vec_types::Digest::ZERO,
-        };
-        assert_eq!(raised(|| survives_storage(&pair(1.0))), None);
-        let stored = raised(|| survives_storage(&pair(f64::NAN)));
-        assert_eq!(stored, Some(Storage));
     }
 }

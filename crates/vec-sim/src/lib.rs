@@ -3,15 +3,15 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `driver`, `replay` | the controller's loop in miniature; what `verify --replay` does |
+//! | `driver/*`, `replay` | the controller's loop in miniature; what `verify --replay` does |
 //! | `fixture` | policies and results to build runs from, for the scenario tests too |
 //! | `random`, `policies`, `imports`, `chaos` | seeded policies, earlier runs and worlds |
 //! | `simulation` | one seed: crashes, stops, jumps, new data, late results |
 //! | `invariant` | what must hold, by name |
-//! | `watch/*`, `book` | the checks, over an own fold of the events |
+//! | `watch/*`, `book/*` | the checks, over an own fold of the events |
 //! | `naive/*`, `row`, `coverage` | the next node in the most stupid way |
 //! | `slate` | who is promoted, reviewed, a finalist, by comparing every pair |
-//! | `rules` | how often each rule fired |
+//! | `rules/*` | how often each rule fired |
 //! | `batch`, `report` | many seeds on many threads; the table for people |
 //!
 //! # Reproducing a failure
@@ -39,9 +39,9 @@ mod watch;
 mod words;
 
 pub use chaos::{Chaos, Climate, nudged};
-pub use driver::{Driver, Stored, World, cut, fold};
+pub use driver::{Driver, Stored, World, cut};
 pub use invariant::{Invariant, breach, must};
-pub use replay::replay;
+pub use replay::{fold, replay};
 pub use rules::{Rule, Tally};
 pub use simulation::{IDLE_EVERY, Simulation};
 pub use watch::{FULL_CHECK, Watch};

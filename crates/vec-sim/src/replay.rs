@@ -1,7 +1,26 @@
-//! What `verify --replay` does: every decision batch is found again, and nothing more.
+//! Reading what is stored: the fold of a prefix, and what `verify --replay` does: every decision batch
+//! is found again, and nothing more.
 
 use vec_search::{Event, RunState};
 use vec_types::{UnixMs, canonical_json};
+
+use crate::Invariant::Accepts;
+use crate::must;
+
+/// The state after these batches.
+#[must_use]
+pub fn fold(stored: &[(UnixMs, Vec<Event>)]) -> RunState {
+    let mut state = RunState::new();
+    for (at, batch) in stored {
+        for event in batch {
+            let applied = state.apply(*at, event);
+            must(applied.is_ok(), Accepts, || {
+                format!("stored, then refused: {applied:?}: {event:?}")
+            });
+        }
+    }
+    state
+}
 
 /// Decides anew at every stored batch and compares the bytes.
 ///

@@ -6,10 +6,10 @@ use vec_types::{Phase, StopReason};
 
 use crate::Invariant::{Accepts, Ends, Fold, Replay};
 use crate::chaos::{Chaos, Climate};
-use crate::driver::{Driver, fold};
+use crate::driver::Driver;
 use crate::random::Random;
 use crate::rules::Rule;
-use crate::{fixture, imports, must, policies, replay};
+use crate::{fixture, fold, imports, must, policies, replay};
 
 /// Turns of one simulation before it counts as one that does not end.
 const TURNS_MAX: u32 = 20_000;
