@@ -4,6 +4,7 @@
 mod ci;
 mod demo;
 mod dist;
+mod flips;
 mod shell;
 mod tamper;
 mod tests;
@@ -55,6 +56,8 @@ enum Verb {
     },
     /// Flip, delete and reorder everything in a closed run; all of it must be found and named.
     Tamper(tamper::TamperArguments),
+    /// Change every stored value of a closed run and rebuild its chains; replay must name each.
+    Flips(flips::FlipsArguments),
 }
 
 fn main() -> ExitCode {
@@ -76,5 +79,6 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Dist { out, release } => dist::dist(out, release).map(|_| ()),
         Verb::Codegen { check } => ci::codegen(check),
         Verb::Tamper(arguments) => tamper::tamper(&arguments),
+        Verb::Flips(arguments) => flips::flips(&arguments),
     }
 }
