@@ -1,6 +1,7 @@
 //! The flip check: the matrix in memory, and for one flip of every kind the same finding from the
 //! program's own way, over a run directory whose chains were rebuilt after the change.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -96,43 +97,47 @@ fn difference(report: &VerifyReport, example: &Example) -> Option<String> {
     }
 }
 
-/// The table, one line per kind of value, and what was missed.
+/// The table, one line per kind of value, what was missed, and why the rest is exempt.
 pub(crate) fn table(flips: &Flips) -> String {
     let mut text = format!(
-        "{:<26}{:>8}{:>8}{:>8}{:>10}{:>8}\n",
-        "kind of value", "values", "flips", "named", "not kept", "missed"
+        "{:<26}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
+        "kind of value", "values", "flips", "named", "exempt", "missed"
     );
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for (kind, tally) in &flips.matrix.tallies {
+        let exempt: usize = tally.exempt.values().sum();
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "{:<26}{:>8}{:>8}{:>8}{:>10}{:>8}",
+            "{:<26}{:>8}{:>8}{:>8}{:>8}{:>8}",
             kind.as_str(),
             tally.values,
             tally.flips,
             tally.named,
-            tally.not_kept,
-            tally.flips - tally.named - tally.not_kept
+            exempt,
+            tally.flips - tally.named - exempt
         );
+        for (reason, count) in &tally.exempt {
+            *reasons.entry(reason).or_default() += count;
+        }
     }
-    let missed = flips
-        .matrix
-        .tallies
-        .values()
-        .flat_map(|tally| tally.missed.values());
-    missed.for_each(|what| text.push_str(&format!("missed: {what}\n")));
-    flips
-        .differs
-        .iter()
-        .for_each(|what| text.push_str(&format!("differs: {what}\n")));
-    let Flips {
-        on_disk, refused, ..
-    } = flips;
+    for (reason, count) in reasons {
+        let _ = writeln!(text, "exempt: {count} {reason}");
+    }
+    let missed = flips.matrix.tallies.values();
+    for what in missed.flat_map(|tally| tally.missed.values()) {
+        let _ = writeln!(text, "missed: {what}");
+    }
+    for what in &flips.differs {
+        let _ = writeln!(text, "differs: {what}");
+    }
     let _ = writeln!(
         text,
-        "on disk, with every chain rebuilt: {on_disk} examples (of each kind of value one in a fact \
-         and one in a decision) give the same finding, {} another; {refused} cannot be stored",
-        flips.differs.len()
+        "on disk, with every chain rebuilt: {} examples (of each kind of value one in a fact and \
+         one in a decision) give the same finding, {} another; {} cannot be stored",
+        flips.on_disk,
+        flips.differs.len(),
+        flips.refused
     );
     text
 }

@@ -31,16 +31,13 @@ const KINDS: [Kind; 8] = [
     Kind::Boolean,
 ];
 
-/// What goes unnoticed because the state forgets it: the report of a further execution that came to
+/// What goes unnoticed because the state forgets it: the output of a further execution that came to
 /// no score, why an analysis was cut, and two flags of an import that waits to be scored again. The
 /// fold has to keep them before a digest can cover them; then this list is empty.
-const LOST: [(&str, &str); 8] = [
+const LOST: [(&str, &str); 5] = [
     ("analyze_end", "end/detail"),
     ("analyze_end", "end/fault"),
-    ("execute_end", "end/report/harness_ms"),
-    ("execute_end", "end/report/max_rss_kib"),
     ("execute_end", "end/report/result/digests/main"),
-    ("execute_end", "end/report/wall_ms/main"),
     ("imported", "import/no_progress"),
     ("imported", "import/same_as_parent"),
 ];
