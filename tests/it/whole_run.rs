@@ -28,10 +28,15 @@ fn a_seeded_playbook_replaces_the_baseline() {
         "all daemons together: {rss_kib} KiB"
     );
 
+    // While the run goes on, and below for every node of the closed run.
+    let live = stack.say(["explain", run.id(), "0"]).expect_ok();
+    assert!(live.stdout.contains("the baseline"), "{live:?}");
+
     let run = run.closed();
     run.expect_verified();
     run.expect_each_effect_settled_once();
     let events = run.events();
+    expect_explained(&stack, &run.id, &events);
     let outcomes: BTreeSet<&str> = events
         .iter()
         .filter_map(|event| match event {
@@ -70,6 +75,25 @@ fn a_seeded_playbook_replaces_the_baseline() {
     );
     let again = stack.say(["package", &run.id]);
     assert!(!again.ok, "a package is never overwritten");
+}
+
+fn expect_explained(stack: &Stack, run: &str, events: &[Event]) {
+    let mut nodes = 0_u32;
+    for event in events {
+        let Event::NodeCreated { node, parent, .. } = event else {
+            continue;
+        };
+        nodes += 1;
+        let said = stack
+            .say(["explain", "--json", run, &node.to_string()])
+            .expect_ok();
+        let json: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        assert_eq!(json["node"], node.0, "{json}");
+        let parent = parent.map(|parent| parent.0);
+        assert_eq!(json["parent"], serde_json::json!(parent), "{json}");
+    }
+    let beyond = stack.say(["explain", run, &nodes.to_string()]);
+    beyond.expect_refused(&["its nodes are 0 to"]);
 }
 
 fn rss_kib(pid: u32) -> Option<u64> {

@@ -42,6 +42,14 @@ impl DemoArguments {
         }
     }
 
+    /// The demo as it is, elsewhere.
+    pub(crate) fn whole(out: PathBuf) -> Self {
+        Self {
+            out: Some(out),
+            ..Self::short()
+        }
+    }
+
     /// The smallest run that has a file of every kind.
     pub(crate) fn small(out: PathBuf) -> Self {
         Self {
@@ -171,6 +179,11 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<()> {
     ));
     say(&format!(
         "  {} show {} 3        # one node: plan, program, scores",
+        program.display(),
+        run_dir.display()
+    ));
+    say(&format!(
+        "  {} explain {} 3     # why it exists: its draw and its parent",
         program.display(),
         run_dir.display()
     ));

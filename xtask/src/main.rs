@@ -4,6 +4,7 @@
 mod ci;
 mod demo;
 mod dist;
+mod flips;
 mod shell;
 mod sim;
 mod tamper;
@@ -58,6 +59,8 @@ enum Verb {
     Tamper(tamper::TamperArguments),
     /// Simulate the search core over seeded policies, worlds and mishaps.
     Sim(sim::SimArguments),
+    /// Change every stored value of a closed run and rebuild its chains; replay must name each.
+    Flips(flips::FlipsArguments),
 }
 
 fn main() -> ExitCode {
@@ -80,5 +83,6 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Codegen { check } => ci::codegen(check),
         Verb::Tamper(arguments) => tamper::tamper(&arguments),
         Verb::Sim(arguments) => sim::sim(&arguments),
+        Verb::Flips(arguments) => flips::flips(&arguments),
     }
 }

@@ -106,14 +106,19 @@ fn text_to(row: &mut Vec<u8>, text: &str) {
     row.extend(text.as_bytes());
 }
 
-/// Everything that the run knows but for times, complete with components, parts and digests: what
+/// Everything that the run knows but for times, complete with rules, origins and parts: what
 /// `stop` rests on, so that no stored result can change unnoticed. Times differ between two equal
 /// runs, and reruns at one node promise equal bytes (architecture §3).
 pub(crate) fn run_digest(run: &Run) -> Digest {
     let mut hasher = Hasher::default();
     hasher.update(tree_digest(run).as_bytes());
+    hasher.update(digest_of(&run.policy).as_bytes());
     for node in &run.nodes {
         hasher.update(node_digest(node).as_bytes());
+    }
+    if let Some(finale) = &run.finale {
+        let placed: Vec<_> = finale.placed.iter().collect();
+        hasher.update(digest_of(&placed).as_bytes());
     }
     hasher.finish()
 }
@@ -133,14 +138,23 @@ fn node_digest(node: &Node) -> Digest {
         .commit()
         .map(|commit| (&commit.tree, &commit.runtime_key));
     let session = node.session();
-    let session = session.map(|session| (session.end, &session.method, session.queries_used));
+    let session = session.map(|session| {
+        let (end, has_run_py) = (session.end, session.has_run_py);
+        (end, &session.method, has_run_py, session.queries_used)
+    });
     digest_of(&(
         (trees, node.plan(), session),
         (result, node.score(SEED_0)),
         node.stage.ending().map(|ending| ending.detail()),
         (node.review.attempts, &node.refuted),
-        reruns,
+        (reruns, &node.seed, past(node)),
     ))
+}
+
+/// What an import brought along.
+fn past(node: &Node) -> impl Serialize + '_ {
+    let past = node.past.as_ref();
+    past.map(|past| (&past.origin, past.ranking, &past.carried))
 }
 
 /// What the settlement of a node rests on: its own result and its parent's.

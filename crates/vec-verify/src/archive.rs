@@ -1,26 +1,20 @@
 //! The archive: event chain, the ledger's marks of it, and the derived tables. Works on a copy in
 //! a temporary directory.
 
-use vec_search::Event;
 use vec_store::{Archive, LedgerOp, LedgerReport, RunLayout, StoreError, StoredEvent};
 
+use crate::replay::KnownEvent;
 use crate::report::chain;
 use crate::{Check, VerifyReport};
 
 const ARCHIVE: &str = "archive.sqlite";
 
-/// An event with its row, as far as the chain holds and this version knows it.
-#[derive(Debug, Clone)]
-pub(crate) struct Known {
-    pub row: StoredEvent,
-    pub event: Event,
-}
-
+/// Every event as far as the chain holds and this version knows it.
 pub(crate) async fn check(
     layout: &RunLayout,
     ledger: Option<&LedgerReport>,
     report: &mut VerifyReport,
-) -> Vec<Known> {
+) -> Vec<KnownEvent> {
     let (mut copy, _dir) = match Archive::open_copy(&layout.archive()).await {
         Ok(copy) => copy,
         Err(StoreError::Events { source, .. }) => {
@@ -47,10 +41,11 @@ pub(crate) async fn check(
     }
     let mut known = Vec::with_capacity(rows.len());
     for row in rows {
-        match row.event() {
-            Ok(event) => known.push(Known { row, event }),
+        let seq = row.seq;
+        match KnownEvent::read(row) {
+            Ok(event) => known.push(event),
             Err(error) => {
-                let place = format!("event {}", row.seq);
+                let place = format!("event {seq}");
                 report.find(Check::Events, place, "a known event", chain(&error));
                 return known;
             }

@@ -8,13 +8,13 @@ use std::fs;
 use vec_store::{LedgerReport, RunLayout, rel, verify_ledger};
 use vec_types::RelPath;
 
-use crate::archive::Known;
+use crate::replay::KnownEvent;
 use crate::{Check, VerifyReport};
 
 pub(crate) fn check(
     layout: &RunLayout,
     ledger: &LedgerReport,
-    events: &[Known],
+    events: &[KnownEvent],
     report: &mut VerifyReport,
 ) {
     let lock = rel::config_lock();

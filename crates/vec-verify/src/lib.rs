@@ -6,6 +6,7 @@
 //! the place, what was expected and what was found; the check goes on.
 
 mod archive;
+mod difference;
 mod evidence;
 mod files;
 mod ledger;
@@ -19,6 +20,7 @@ use std::path::Path;
 use vec_store::{RunLayout, StoreError};
 use vec_types::Digest;
 
+pub use replay::{KnownEvent, Replay};
 pub use report::{Check, Finding, VerifyReport};
 
 /// What to check beyond the always checked.

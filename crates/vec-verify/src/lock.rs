@@ -12,13 +12,13 @@ use vec_search::Event;
 use vec_store::{RunLayout, StoreError, hash_file};
 use vec_types::{Digest, ManifestEntry, RelPath, canonical_json, manifest_hash};
 
-use crate::archive::Known;
+use crate::replay::KnownEvent;
 use crate::report::chain;
 use crate::{Check, VerifyReport};
 
 const LOCK: &str = "config.lock.json";
 
-pub(crate) fn check(layout: &RunLayout, events: &[Known], report: &mut VerifyReport) {
+pub(crate) fn check(layout: &RunLayout, events: &[KnownEvent], report: &mut VerifyReport) {
     let lock = match Lock::read(&layout.config_lock()) {
         Ok(lock) => lock,
         Err(error) => {
@@ -65,7 +65,7 @@ pub(crate) fn check(layout: &RunLayout, events: &[Known], report: &mut VerifyRep
 }
 
 /// The decisions' rules are the locked ones.
-fn policy(lock: &Lock, events: &[Known], report: &mut VerifyReport) {
+fn policy(lock: &Lock, events: &[KnownEvent], report: &mut VerifyReport) {
     let Some(first) = events.first() else {
         return;
     };

@@ -7,13 +7,13 @@ use vec_search::{CommitInfo, Event, Outcome};
 use vec_store::RunLayout;
 use vec_types::NodeId;
 
-use crate::archive::Known;
+use crate::replay::KnownEvent;
 use crate::report::chain;
 use crate::{Check, VerifyReport};
 
 const PROGRAMS: &str = "programs.git";
 
-pub(crate) fn check(layout: &RunLayout, events: &[Known], report: &mut VerifyReport) {
+pub(crate) fn check(layout: &RunLayout, events: &[KnownEvent], report: &mut VerifyReport) {
     let commits: Vec<(u64, NodeId, &CommitInfo)> = events.iter().filter_map(commit).collect();
     if !layout.programs().exists() {
         if let Some((seq, node, _)) = commits.first() {
@@ -51,7 +51,7 @@ pub(crate) fn check(layout: &RunLayout, events: &[Known], report: &mut VerifyRep
 fn refs(
     found: &ProgramsReport,
     commits: &[(u64, NodeId, &CommitInfo)],
-    events: &[Known],
+    events: &[KnownEvent],
     report: &mut VerifyReport,
 ) {
     for (seq, node, info) in commits {
@@ -92,7 +92,7 @@ fn refs(
     }
 }
 
-fn commit(known: &Known) -> Option<(u64, NodeId, &CommitInfo)> {
+fn commit(known: &KnownEvent) -> Option<(u64, NodeId, &CommitInfo)> {
     let Event::EffectEnded { effect, end } = &known.event else {
         return None;
     };

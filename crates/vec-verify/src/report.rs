@@ -41,6 +41,12 @@ pub struct Finding {
     pub check: Check,
     /// Path, ledger line or event.
     pub place: String,
+    /// The rule that a stored decision does not follow (replay only).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
+    /// Where in the event's JSON the first difference is (replay only).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// What should be there.
     pub expected: String,
     /// What is there.
@@ -51,11 +57,21 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             place,
+            rule,
+            path,
             expected,
             found,
-            ..
+            check: _,
         } = self;
-        write!(f, "{place}: expected {expected}, found {found}")
+        write!(f, "{place}")?;
+        if let Some(rule) = rule {
+            write!(f, ", {rule}")?;
+        }
+        write!(f, ": ")?;
+        if let Some(path) = path {
+            write!(f, "{path} ")?;
+        }
+        write!(f, "expected {expected}, found {found}")
     }
 }
 
@@ -125,6 +141,8 @@ impl VerifyReport {
         self.findings.push(Finding {
             check,
             place: place.to_string(),
+            rule: None,
+            path: None,
             expected: expected.to_string(),
             found: found.to_string(),
         });

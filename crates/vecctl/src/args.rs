@@ -29,7 +29,7 @@ pub(crate) struct Global {
     /// Installed product [default: the parent of this program's directory]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) prefix: Option<PathBuf>,
-    /// Print JSON for programs (status, list, show, verify, preflight)
+    /// Print JSON for programs (status, list, show, explain, verify, preflight)
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -89,6 +89,13 @@ pub(crate) enum Verb {
         run: String,
         /// Node number
         node: Option<u32>,
+    },
+    /// Why a node exists: its draw, what its parent or family was chosen from, what became of it
+    Explain {
+        /// Run id or run directory
+        run: String,
+        /// Node number
+        node: u32,
     },
     /// Pack a closed run for others
     Package {

@@ -5,6 +5,7 @@
 
 mod args;
 mod context;
+mod explain;
 mod failure;
 mod output;
 mod render;

@@ -2,6 +2,7 @@
 
 mod calls;
 mod checks;
+mod explain;
 mod make;
 mod show;
 mod watch;
@@ -38,6 +39,7 @@ async fn dispatch(context: &Context, verb: Verb) -> Result<()> {
             run,
             node: Some(node),
         } => show::node(context, &run, node).await,
+        Verb::Explain { run, node } => explain::explain(context, &run, node).await,
         Verb::Package { run } => checks::package(context, &run).await,
         Verb::Verify {
             run,

@@ -185,7 +185,7 @@ impl Made {
         self.store.commit(batch).await.expect("commits")
     }
 
-    fn answer(&self, effect: &Effect) -> (Vec<NewFile>, Outcome) {
+    pub(crate) fn answer(&self, effect: &Effect) -> (Vec<NewFile>, Outcome) {
         let node = effect.node();
         let role = |role: &str| {
             let dir = rel::trajectory(node, role, 0).expect("path");
@@ -296,7 +296,7 @@ fn prediction(node: NodeId, exec: ExecName) -> String {
     format!("id,prediction\n1,{node}.{}\n", exec.to_string().len())
 }
 
-fn plan(node: NodeId) -> Plan {
+pub(crate) fn plan(node: NodeId) -> Plan {
     Plan {
         name: format!("idea {node}"),
         motivation: "it may help".to_owned(),
@@ -309,7 +309,7 @@ fn plan(node: NodeId) -> Plan {
     }
 }
 
-fn session(commit: CommitInfo) -> SessionReport {
+pub(crate) fn session(commit: CommitInfo) -> SessionReport {
     SessionReport {
         end: EngineerEnd::Finished,
         method: MethodState::Written {
@@ -323,9 +323,16 @@ fn session(commit: CommitInfo) -> SessionReport {
 }
 
 fn scored(node: NodeId) -> Outcome {
-    let total = Score::new(50.0 + f64::from(node.0)).expect("finite");
+    let report = score_report(50.0 + f64::from(node.0));
+    Outcome::Scored {
+        result: ScoreResult::Done { report },
+    }
+}
+
+pub(crate) fn score_report(total: f64) -> ScoreReport {
+    let total = Score::new(total).expect("finite");
     let ruler: vec_types::RulerId = "main".parse().expect("ruler");
-    let report = ScoreReport {
+    ScoreReport {
         total,
         components: [(ruler.clone(), total)].into(),
         parts: vec![Part {
@@ -335,9 +342,6 @@ fn scored(node: NodeId) -> Outcome {
             skill: 0.5,
             points: total.get(),
         }],
-    };
-    Outcome::Scored {
-        result: ScoreResult::Done { report },
     }
 }
 

@@ -2,7 +2,9 @@
 //! found and named, and checking changes nothing.
 
 mod clean;
+mod eventful;
 mod fixture;
+mod flips;
 mod lock;
 mod replay;
 mod tamper;

@@ -49,11 +49,10 @@ async fn seal(made: Made) -> RunLayout {
 }
 
 #[tokio::test]
-async fn a_changed_decision_is_named_with_both_texts() {
+async fn a_decision_of_another_kind_is_said_in_words() {
     let root = TempDir::new().expect("tempdir");
     let mut made = made(&root).await;
     let mut batch = made.state.decide(T0);
-    let was = format!("{:?}", batch[0]);
     batch[0] = Event::Stop {
         reason: StopReason::Operator,
         detail: "forged".to_owned(),
@@ -61,10 +60,62 @@ async fn a_changed_decision_is_named_with_both_texts() {
     };
     store(&mut made, batch).await;
     let found = findings(&seal(made).await, true).await;
-    assert_eq!(found.len(), 1, "instead of {was}: {found:?}");
+    let said: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let rule = "phases of a run (requirements c)";
+    assert_eq!(
+        said,
+        [format!(
+            "event 2, {rule}: expected phase_change, found stop"
+        )]
+    );
     assert_eq!(found[0].check, Check::Replay);
-    assert!(found[0].place.starts_with("event 2"), "{found:?}");
-    assert!(found[0].found.contains("forged"), "{found:?}");
+    assert_eq!(found[0].rule, Some(rule));
+    let json = serde_json::to_value(&found[0]).expect("encodes");
+    assert_eq!(json["rule"], rule);
+    assert!(json.get("path").is_none(), "{json}");
+}
+
+/// Stores the decisions after the launch, changed by `forge`, and says what replay finds.
+async fn forged(forge: impl FnOnce(&mut Vec<Event>)) -> Vec<String> {
+    let root = TempDir::new().expect("tempdir");
+    let mut made = made(&root).await;
+    let phase = made.state.decide(T0);
+    store(&mut made, phase.clone()).await;
+    for event in &phase {
+        made.state.apply(T0, event).expect("fits");
+    }
+    let mut batch = made.state.decide(T0);
+    forge(&mut batch);
+    store(&mut made, batch).await;
+    let found = findings(&seal(made).await, true).await;
+    found.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn a_changed_a_missing_and_an_extra_decision_are_named() {
+    let other_seed = |batch: &mut Vec<Event>| {
+        if let Event::NodeCreated { seed_program, .. } = &mut batch[0] {
+            *seed_program = Some("ols".parse().expect("id"));
+        }
+    };
+    assert_eq!(
+        forged(other_seed).await,
+        [
+            "event 3 (node 0), creation of a node (OPR-04, SED-06): seed_program expected \
+             \"train_mean\", found \"ols\""
+        ]
+    );
+    let extra = |batch: &mut Vec<Event>| {
+        let why = "forged".to_owned();
+        batch.push(Event::FinalGuardRefused { why });
+    };
+    assert_eq!(
+        forged(extra).await,
+        [
+            "event 4, refusal of an answer (FIN-04): expected no further decision in this batch, \
+             found final_guard_refused"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -79,6 +130,8 @@ async fn a_left_out_decision_is_named() {
     let found = findings(&seal(made).await, true).await;
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].check, Check::Replay);
+    assert_eq!(found[0].rule, Some("phases of a run (requirements c)"));
+    assert_eq!(found[0].expected, "phase_change");
     assert_eq!(found[0].found, "no decision before it");
 }
 
@@ -132,6 +185,10 @@ async fn a_changed_fact_shows_in_the_decisions_that_saw_it() {
         seq.parse::<u64>().expect("a number") > changed,
         "{replay:?}"
     );
+    assert_eq!(replay[0].path.as_deref(), Some("inputs_digest"));
+    let ends = "a score, visit, status or epoch of node 0 that this decision saw is not the one \
+                stored before it";
+    assert!(replay[0].found.ends_with(ends), "{replay:?}");
 }
 
 fn raise(event: &mut Event) -> bool {

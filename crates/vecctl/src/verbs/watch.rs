@@ -98,6 +98,7 @@ async fn end(context: &Context, run: RunRef) -> Result<()> {
     output::line("next:");
     for (command, what) in [
         (format!("vecctl show {dir}"), "the tree, node by node"),
+        (format!("vecctl explain {dir} 3"), "why a node exists"),
         (format!("vecctl package {dir}"), "pack it for others"),
         (
             format!("vecctl verify --replay {dir}"),
