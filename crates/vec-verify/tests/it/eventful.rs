@@ -235,6 +235,14 @@ fn answer(made: &Made, effect: &Effect) -> Outcome {
         Effect::Score { exec, .. } if node % 5 == 2 && *exec == second => {
             lost(InfraFault::ScoreError)
         }
+        Effect::Score { exec, .. } if node == 8 && *exec != second => lost(InfraFault::ScoreError),
+        Effect::Score { .. } if node == 11 => {
+            // A scorer that leaves out a component.
+            let mut report = score_report(60.0);
+            report.components.clear();
+            let result = ScoreResult::Done { report };
+            Outcome::Scored { result }
+        }
         Effect::Score { .. } => {
             // They rise and fall, so that the search stands still at times.
             let report = score_report(50.0 + f64::from(node * 7 % 11));

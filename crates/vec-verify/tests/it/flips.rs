@@ -31,15 +31,22 @@ const KINDS: [Kind; 8] = [
     Kind::Boolean,
 ];
 
-/// What goes unnoticed because the state forgets it: the output of a further execution that came to
-/// no score, why an analysis was cut, and two flags of an import that waits to be scored again. The
-/// fold has to keep them before a digest can cover them; then this list is empty.
-const LOST: [(&str, &str); 5] = [
+/// What goes unnoticed because the state forgets it: why an analysis was cut, the output of a further
+/// execution that came to no score, two flags of an import that waits to be scored again, and a score
+/// report that lacks a component. The fold has to keep them before a digest can cover them; then this
+/// list is empty.
+const LOST: [(&str, &str); 11] = [
     ("analyze_end", "end/detail"),
     ("analyze_end", "end/fault"),
     ("execute_end", "end/report/result/digests/main"),
     ("imported", "import/no_progress"),
     ("imported", "import/same_as_parent"),
+    ("score_end", "end/result/report/parts/0/metric"),
+    ("score_end", "end/result/report/parts/0/points"),
+    ("score_end", "end/result/report/parts/0/raw"),
+    ("score_end", "end/result/report/parts/0/ruler"),
+    ("score_end", "end/result/report/parts/0/skill"),
+    ("score_end", "end/result/report/total"),
 ];
 
 #[tokio::test]
