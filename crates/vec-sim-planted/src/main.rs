@@ -52,7 +52,7 @@ fn simulate(arguments: &Arguments, bug: Option<Bug>) -> Outcome {
 fn is_clean(arguments: &Arguments) -> bool {
     let outcome = simulate(arguments, None);
     match &outcome.failure {
-        Some(failure) => say(&report::failure(failure, "vec-sim-planted")),
+        Some(failure) => say(&report::failure(failure, "cargo xtask sim --prove")),
         None => say(&format!("no bug → {}", report::figures(&outcome))),
     }
     outcome.failure.is_none()

@@ -15,7 +15,7 @@
 //! | `batch`, `report` | many seeds on many threads; the table for people |
 //!
 //! # Reproducing a failure
-//! A seed decides everything: `vec-sim --seeds 1 --first-seed <seed>` gives the same events, the
+//! A seed decides everything: `cargo xtask sim --seeds 1 --first-seed <seed>` gives the same events, the
 //! same breach and the same last events on any machine.
 
 pub mod batch;

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     );
     say(&report::figures(&outcome));
     if let Some(failure) = &outcome.failure {
-        say(&report::failure(failure, "vec-sim"));
+        say(&report::failure(failure, "cargo xtask sim"));
         return ExitCode::FAILURE;
     }
     say(&report::table(&outcome.tally));
