@@ -334,7 +334,8 @@ fn scored(node: NodeId) -> Outcome {
             raw: 55.5,
             skill: 0.5,
             points: total.get(),
-        }],
+        }]
+        .into(),
     };
     Outcome::Scored {
         result: ScoreResult::Done { report },
