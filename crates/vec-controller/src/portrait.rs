@@ -45,8 +45,8 @@ pub(crate) fn summary(node: &NodeView<'_>) -> NodeSummary {
         MethodState::Written { first_line } => Some(first_line.clone()),
         MethodState::Placeholder | MethodState::Missing => None,
     });
-    let name = match (node.plan, node.seed_program) {
-        (Some(plan), _) => plan.name.clone(),
+    let name = match (&node.plan, node.seed_program) {
+        (Some(plan), _) => plan.name.to_owned(),
         (None, Some(program)) => program.to_string(),
         (None, None) => String::new(),
     };

@@ -201,5 +201,5 @@ fn tree_id(id: ObjectId) -> Result<TreeId, ProgramsError> {
 }
 
 fn object_id(id: &TreeId) -> Result<ObjectId, ProgramsError> {
-    ObjectId::from_hex(id.as_str().as_bytes()).map_err(|_| ProgramsError::NoSuchId(id.clone()))
+    ObjectId::from_hex(id.to_string().as_bytes()).map_err(|_| ProgramsError::NoSuchId(id.clone()))
 }

@@ -231,7 +231,8 @@ fn every_flipped_byte_of_an_object_and_a_moved_ref_are_found() {
     assert_eq!(report.objects, 4);
     assert_eq!(report.nodes[&NodeId(1)], second);
 
-    let (dir, name) = first.commit.as_str().split_at(2);
+    let hex = first.commit.to_string();
+    let (dir, name) = hex.split_at(2);
     let object = home.repo().join("objects").join(dir).join(name);
     fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).expect("chmod");
     let bytes = fs::read(&object).expect("object");
@@ -249,7 +250,7 @@ fn every_flipped_byte_of_an_object_and_a_moved_ref_are_found() {
             "byte {at}: {report:?}"
         );
         if let Some(fault) = report.faults.first() {
-            assert_eq!(fault.item, first.commit.as_str(), "byte {at}");
+            assert_eq!(fault.item, hex, "byte {at}");
         }
     }
     fs::write(&object, &bytes).expect("restore");

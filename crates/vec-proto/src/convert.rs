@@ -204,7 +204,7 @@ impl TryFrom<pb::Report> for ScoreReport {
         }
         Ok(Self {
             total: finite("report.total", total)?,
-            components: by_ruler,
+            components: by_ruler.into(),
             parts: parts
                 .into_iter()
                 .map(Part::try_from)

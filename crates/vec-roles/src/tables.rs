@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use vec_types::{CheckVerdict, FamilyId, NodeId, Part, RulerId, Score, ScoreReport};
+use vec_types::{CheckVerdict, FamilyId, NodeId, PartRef, RulerId, Score, ScoreReport};
 
 use crate::NodeSummary;
 use crate::section::cell;
@@ -112,15 +112,14 @@ pub fn delta_table(input: &DeltaInput<'_>) -> String {
         );
     }
     for (ruler, metric) in metrics(input) {
-        let part = |report: Option<&ScoreReport>, value: fn(&Part) -> f64| {
-            let parts = report.map_or(&[][..], |report| &report.parts);
+        let part = |report: Option<&ScoreReport>, value: fn(PartRef<'_>) -> f64| {
+            let mut parts = report?.parts.iter();
             parts
-                .iter()
-                .find(|part| part.ruler == ruler && part.metric == metric)
+                .find(|part| *part.ruler == ruler && part.metric == metric)
                 .map(value)
         };
         for (what, value) in [
-            ("raw", (|part| part.raw) as fn(&Part) -> f64),
+            ("raw", (|part| part.raw) as fn(PartRef<'_>) -> f64),
             ("skill", |part| part.skill),
             ("points", |part| part.points),
         ] {
@@ -174,7 +173,7 @@ fn metrics(input: &DeltaInput<'_>) -> Vec<(RulerId, String)> {
         .into_iter()
         .flatten()
         .flat_map(|report| report.parts.iter())
-        .map(|part| (part.ruler.clone(), part.metric.clone()))
+        .map(|part| (part.ruler.clone(), part.metric.to_owned()))
         .collect();
     metrics.sort();
     metrics.dedup();
@@ -201,7 +200,7 @@ pub fn refuted_list(refuted: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vec_types::{NodeStatus, Operator};
+    use vec_types::{NodeStatus, Operator, Part};
 
     pub(crate) fn report(total: f64, rmse: f64) -> ScoreReport {
         let ruler: RulerId = "main".parse().expect("id");
@@ -214,7 +213,8 @@ mod tests {
                 raw: rmse,
                 skill: total / 100.0,
                 points: total,
-            }],
+            }]
+            .into(),
         }
     }
 

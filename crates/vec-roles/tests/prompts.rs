@@ -71,7 +71,8 @@ fn report(total: f64) -> ScoreReport {
             raw: 50.5,
             skill: total / 100.0,
             points: total,
-        }],
+        }]
+        .into(),
     }
 }
 

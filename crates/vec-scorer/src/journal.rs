@@ -150,7 +150,7 @@ mod tests {
     use std::path::Path;
 
     use proptest::prelude::*;
-    use vec_types::{Digest, Score, ScoreReport, UnixMs};
+    use vec_types::{Digest, Parts, Score, ScoreReport, UnixMs};
 
     use super::*;
     use crate::record::Outcome;
@@ -182,7 +182,7 @@ mod tests {
         let report = ScoreReport {
             total: score,
             components,
-            parts: Vec::new(),
+            parts: Parts::default(),
         };
         Record::Reply {
             at: UnixMs(1),

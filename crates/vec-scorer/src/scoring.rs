@@ -292,7 +292,7 @@ impl Scoring {
         Ok(ScoreReport {
             total: finite(total)?,
             components: components.collect::<Result<_, ScoreFailure>>()?,
-            parts,
+            parts: parts.into(),
         })
     }
 

@@ -1,13 +1,12 @@
 //! Effects: what the controller does for the run, and how each may end. Every effect has a stable
 //! id; the same id never ends twice.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use vec_types::{
     CandidateFault, Digest, ExecName, FamilyId, InfraFault, NodeId, Plan, ScoreReport,
-    SeedProgramId, TreeId, ViewId,
+    SeedProgramId, Table, TreeId, ViewId,
 };
 
 /// One thing to do. Data only moves right along the pipeline (architecture §4).
@@ -210,7 +209,7 @@ pub struct ExecReport {
     /// Result; the first failing view decides (EXE-01).
     pub result: ExecResult,
     /// Wall time per view in milliseconds, as far as it came.
-    pub wall_ms: BTreeMap<ViewId, i64>,
+    pub wall_ms: Table<ViewId, i64>,
     /// Largest resident set of a single process in KiB, where known.
     pub max_rss_kib: Option<u64>,
     /// Sum of the harness's own spans around the program in milliseconds.
@@ -222,7 +221,7 @@ pub struct ExecReport {
 #[serde(tag = "exec", rename_all = "snake_case")]
 pub enum ExecResult {
     /// A prediction on every view; content digest per view (CID-01 b).
-    Done { digests: BTreeMap<ViewId, Digest> },
+    Done { digests: Table<ViewId, Digest> },
     /// The program's fault; detail for people and the Analyst.
     Fault {
         fault: CandidateFault,

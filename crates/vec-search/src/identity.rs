@@ -2,9 +2,13 @@
 //! transitively; the oldest member names the group. Kept up to date as scores come in, so that a
 //! question costs the size of one group.
 
+mod firsts;
+
 use std::collections::BTreeMap;
 
-use vec_types::{Digest, Hasher, NodeId, ProgramSeed, ScoreReport, ViewId};
+use vec_types::{Digest, Hasher, NodeId, ProgramSeed, ScoreReport, Table, ViewId};
+
+use firsts::Firsts;
 
 use crate::node::{Node, Rerun, RerunStage, SEED_0};
 use crate::state::Run;
@@ -17,7 +21,7 @@ pub(crate) struct Groups {
     slots: BTreeMap<NodeId, usize>,
     groups: Vec<Group>,
     /// The first node seen with a key of each criterion.
-    first: BTreeMap<Digest, NodeId>,
+    first: Firsts,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +50,7 @@ impl Groups {
     pub(crate) fn add(&mut self, node: &Node, views: &[ViewId]) {
         if let Some(commit) = node.commit() {
             let key = keyed("program", |hasher| {
-                hasher.update(commit.runtime_key.as_str().as_bytes());
+                hasher.update(commit.runtime_key.as_bytes());
             });
             self.claim(key, node.id);
         }
@@ -85,7 +89,7 @@ impl Groups {
     }
 
     fn claim(&mut self, key: Digest, node: NodeId) {
-        let first = *self.first.entry(key).or_insert(node);
+        let first = self.first.claim(&key, node);
         if first != node {
             self.join(first, node);
         }
@@ -178,7 +182,7 @@ fn comparable(seed: ProgramSeed, epoch: u32, score: &ScoreReport) -> Vec<u8> {
         bytes.push(0);
         number(&mut bytes, component.rounded());
     }
-    for part in &score.parts {
+    for part in score.parts.iter() {
         bytes.extend(part.ruler.as_str().as_bytes());
         bytes.push(0);
         bytes.extend(part.metric.as_bytes());
@@ -189,22 +193,19 @@ fn comparable(seed: ProgramSeed, epoch: u32, score: &ScoreReport) -> Vec<u8> {
 }
 
 /// A report for scores whose execution is not known here.
-pub(crate) const fn unknown_report(digests: BTreeMap<ViewId, Digest>) -> ExecReport {
+pub(crate) fn unknown_report(digests: Table<ViewId, Digest>) -> ExecReport {
     ExecReport {
         result: ExecResult::Done { digests },
-        wall_ms: BTreeMap::new(),
+        wall_ms: Table::new(),
         max_rss_kib: None,
         harness_ms: 0,
     }
 }
 
 /// A further execution of an import, with its score.
-pub(crate) const fn past_rerun(score: ScoreReport, epoch: u32) -> Rerun {
+pub(crate) const fn past_rerun(report: ExecReport, score: ScoreReport, epoch: u32) -> Rerun {
     Rerun {
-        stage: RerunStage::Scored {
-            report: unknown_report(BTreeMap::new()),
-            score,
-        },
+        stage: RerunStage::Scored { report, score },
         epoch: Some(epoch),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use vec_types::{
     CandidateFault, Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Plan, RunNode, Score,
-    ScoreReport, SeedProgramId, SeedState, ViewId,
+    ScoreReport, SeedProgramId, SeedState, Table, ViewId,
 };
 
 use crate::{CommitInfo, ReviewVerdict, SessionReport};
@@ -52,7 +52,7 @@ pub enum ImportEnd {
     /// Scored, and comparable: both runs have the same `search_hash`.
     Scored {
         commit: CommitInfo,
-        digests: BTreeMap<ViewId, Digest>,
+        digests: Table<ViewId, Digest>,
         scores: BTreeMap<ExecName, ScoreReport>,
         /// Mean over all seeds, if it was promoted.
         mean: Option<Score>,

@@ -55,8 +55,8 @@ fn node_row(run: &Run, node: &Node, row: &mut Vec<u8>) {
     for number in [
         score(node.ranking_score()),
         score(seed_0),
-        node.visits,
-        node.virtual_visits,
+        node.visits.into(),
+        node.virtual_visits.into(),
     ] {
         row.extend(number.to_le_bytes());
     }

@@ -70,6 +70,7 @@ pub use event::{Event, Pair, PromotionFailure, SkipReason};
 pub use guard::{GUARD_CONFIDENCE, GuardStats, GuardVerdict, guard_stats};
 pub use import::{CarriedKind, Import, ImportEnd};
 pub use mt19937::Mt19937;
+pub use node::PlanView;
 pub use policy::{
     Budget, ChecksMode, Continuation, Draft, Family, Guard, GuardKind, Plateau, Policy, Reserve,
     SeedProgram, Select,

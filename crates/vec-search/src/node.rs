@@ -1,23 +1,30 @@
 //! One node: where it stands in the pipeline, what exists of it, and what the tree knows about it.
 //! Stages and endings are in [`stage`], further executions in [`rerun`].
 
+mod plan;
+mod rare;
 mod rerun;
+mod reruns;
 mod stage;
 
-use std::collections::BTreeMap;
-
 use vec_types::{
-    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Plan, ProgramSeed, RunNode, Score,
-    ScoreReport, UnixMs, ViewId,
+    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, ProgramSeed, RunNode, Score,
+    ScoreReport, Table, UnixMs, ViewId,
 };
 
+pub(crate) use plan::PackedPlan;
+pub use plan::PlanView;
+pub(crate) use rare::{Facts, Rare};
 pub(crate) use rerun::{Rerun, RerunStage};
-pub(crate) use stage::{Build, Ending, Engineered, GenFault, Kept, Origin, Settled, Stage};
+pub(crate) use reruns::Reruns;
+pub(crate) use stage::{
+    Build, Ended, Ending, Engineered, Faulty, GenFault, Kept, Scored, Settled, Stage,
+};
 
 use crate::failure::{self, Consequence};
 use crate::{
     CarriedKind, CommitInfo, Effect, ExecReport, ExecResult, MethodState, ReviewVerdict,
-    SeedProgram, SessionReport,
+    SessionReport,
 };
 
 pub(crate) const SEED_0: ExecName = ExecName::Seed(ProgramSeed(0));
@@ -100,21 +107,18 @@ pub(crate) struct Node {
     pub family: Option<FamilyId>,
     /// Family that it was drawn for, for drafts.
     pub drawn_family: Option<FamilyId>,
-    pub seed: Option<SeedProgram>,
-    pub past: Option<Box<Past>>,
     pub created_at: UnixMs,
     pub stage: Stage,
     /// Data epoch of seed 0's execution; of the settlement if nothing was executed (EPO-02).
     pub epoch: u32,
     /// Has seed 0 been executed in this run?
     pub is_executed: bool,
-    pub visits: u64,
-    pub virtual_visits: u64,
+    /// At most one per node, as ids are.
+    pub visits: u32,
+    pub virtual_visits: u32,
     pub children: Children,
     pub review: Review,
-    pub promotion: Promotion,
-    pub reruns: BTreeMap<ExecName, Rerun>,
-    pub refuted: Option<String>,
+    pub rare: Rare,
 }
 
 impl Promotion {
@@ -183,7 +187,7 @@ impl Node {
     }
 
     /// A node of this run, not an import (`origin_run IS NULL`, O-CON-2).
-    pub(crate) const fn is_own(&self) -> bool {
+    pub(crate) fn is_own(&self) -> bool {
         self.past.is_none()
     }
 
@@ -212,14 +216,18 @@ impl Node {
         }
     }
 
-    pub(crate) fn plan(&self) -> Option<&Plan> {
+    pub(crate) fn plan(&self) -> Option<PlanView<'_>> {
+        self.packed_plan().map(PackedPlan::view)
+    }
+
+    fn packed_plan(&self) -> Option<&PackedPlan> {
         match &self.stage {
             Stage::Comply { plan } | Stage::Engineer { plan } => Some(plan),
             Stage::Execute { build } | Stage::Score { build, .. } => build.plan(),
             stage => {
                 let ending = stage.ending()?;
                 let built = ending.build().and_then(Build::plan);
-                built.or_else(|| ending.kept()?.plan.as_ref())
+                built.or_else(|| ending.kept()?.plan())
             }
         }
     }
@@ -230,7 +238,7 @@ impl Node {
             stage => {
                 let ending = stage.ending()?;
                 let built = ending.build().and_then(Build::session);
-                built.or_else(|| ending.kept()?.session.as_ref())
+                built.or_else(|| ending.kept()?.session())
             }
         }
     }
@@ -239,28 +247,29 @@ impl Node {
         match &self.stage {
             Stage::Execute { build }
             | Stage::Score { build, .. }
-            | Stage::Waiting { build, .. } => Some(&build.commit),
+            | Stage::Waiting { build, .. } => build.commit(),
             stage => {
                 let ending = stage.ending()?;
-                let built = ending.build().map(|build| &build.commit);
-                built.or_else(|| ending.kept()?.commit.as_ref())
+                let built = ending.build().and_then(Build::commit);
+                built.or_else(|| ending.kept()?.commit())
             }
         }
     }
 
     /// Seed 0's execution.
-    pub(crate) const fn seed_0_report(&self) -> Option<&ExecReport> {
+    pub(crate) fn seed_0_report(&self) -> Option<&ExecReport> {
         if let Stage::Score { report, .. } = &self.stage {
             return Some(report);
         }
         match self.stage.ending() {
-            Some(Ending::Scored { exec, .. } | Ending::Faulty { exec, .. }) => Some(exec),
+            Some(Ending::Scored(scored)) => Some(&scored.exec),
+            Some(Ending::Faulty { faulty, .. }) => Some(&faulty.exec),
             _ => None,
         }
     }
 
     /// Digests of seed 0's predictions.
-    pub(crate) fn digests(&self) -> Option<&BTreeMap<ViewId, Digest>> {
+    pub(crate) fn digests(&self) -> Option<&Table<ViewId, Digest>> {
         match &self.seed_0_report()?.result {
             ExecResult::Done { digests } => Some(digests),
             ExecResult::Fault { .. } => None,
@@ -271,7 +280,7 @@ impl Node {
     pub(crate) fn score(&self, exec: ExecName) -> Option<&ScoreReport> {
         if exec == SEED_0 {
             return match self.stage.ending() {
-                Some(Ending::Scored { score, .. }) => Some(score),
+                Some(Ending::Scored(scored)) => Some(&scored.score),
                 _ => None,
             };
         }
@@ -320,16 +329,28 @@ impl Node {
     }
 
     pub(crate) fn total_visits(&self) -> u64 {
-        self.visits + self.virtual_visits
+        u64::from(self.visits) + u64::from(self.virtual_visits)
     }
 
     /// Longest wall time of one view over all executions of the node.
     pub(crate) fn longest_view_ms(&self) -> i64 {
         self.seed_0_report()
             .into_iter()
-            .chain(self.reruns.values().filter_map(Rerun::report))
+            .chain(self.reruns.values().filter_map(|rerun| rerun.report()))
             .flat_map(|report| report.wall_ms.values().copied())
             .max()
             .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every node costs this much at least (issue 3); the rest is what exists of it.
+    #[test]
+    fn a_node_is_small() {
+        assert!(size_of::<Node>() <= 152, "{}", size_of::<Node>());
+        assert!(size_of::<Scored>() <= 152, "{}", size_of::<Scored>());
     }
 }

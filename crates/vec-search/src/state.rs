@@ -13,6 +13,7 @@ mod check_effect;
 mod check_final;
 mod check_import;
 mod index;
+mod names;
 mod run;
 
 use serde::{Deserialize, Serialize};

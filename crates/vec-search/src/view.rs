@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use vec_types::{
-    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Phase, Plan, RunId, RunNode, Score,
-    ScoreReport, SeedProgramId, SeedState, UnixMs, ViewId,
+    Digest, ExecName, FamilyId, NodeId, NodeStatus, Operator, Phase, RunId, RunNode, Score,
+    ScoreReport, SeedProgramId, SeedState, Table, UnixMs, ViewId,
 };
 
 use crate::inputs::{promotion_word, review_word};
-use crate::node::{Node, PromotionState, Rerun, RerunStage, SEED_0};
+use crate::node::{Node, PlanView, PromotionState, Rerun, RerunStage, SEED_0};
 use crate::state::Run;
 use crate::{
     CommitInfo, Deadlines, Effect, ExecReport, GuardVerdict, OutOfPool, Policy, RunOutcome,
@@ -36,7 +36,7 @@ pub struct NodeView<'a> {
     /// One word for where it stands in the pipeline.
     pub stage: &'static str,
     /// Plan, once it is valid.
-    pub plan: Option<&'a Plan>,
+    pub plan: Option<PlanView<'a>>,
     /// Engineer session, once it has ended.
     pub session: Option<&'a SessionReport>,
     /// Commit in programs.git.
@@ -46,7 +46,7 @@ pub struct NodeView<'a> {
     /// Scores by execution.
     pub scores: BTreeMap<ExecName, &'a ScoreReport>,
     /// Prediction digests of seed 0 by view.
-    pub digests: Option<&'a BTreeMap<ViewId, Digest>>,
+    pub digests: Option<&'a Table<ViewId, Digest>>,
     /// Mean of three seeds after promotion, else seed 0; scored nodes only.
     pub ranking_score: Option<Score>,
     /// Real visits.
@@ -118,8 +118,8 @@ impl<'a> NodeView<'a> {
             scores: scored.into_iter().chain(scores).collect(),
             digests: node.digests(),
             ranking_score: node.ranking_score(),
-            visits: node.visits,
-            virtual_visits: node.virtual_visits,
+            visits: node.visits.into(),
+            virtual_visits: node.virtual_visits.into(),
             promotion: promotion_word(node, run.epoch),
             promotion_failure: match &node.promotion.state {
                 PromotionState::Failed { why, .. } => Some(why),
@@ -132,7 +132,7 @@ impl<'a> NodeView<'a> {
             budget_cut: settled.is_some_and(|settled| settled.budget_cut),
             is_method_auto: node.is_method_auto(),
             refuted: node.refuted.as_deref(),
-            detail: settled.map_or("", |settled| settled.detail.as_str()),
+            detail: settled.map_or("", |settled| &*settled.detail),
             created_at: node.created_at,
             settled_at: settled.map(|settled| settled.at),
             settled_order: settled.map(|settled| settled.order),

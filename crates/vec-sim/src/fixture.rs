@@ -212,7 +212,7 @@ pub fn fault(fault: CandidateFault) -> Outcome {
                 fault,
                 detail: "exit status 1".to_owned(),
             },
-            wall_ms: BTreeMap::new(),
+            wall_ms: vec_types::Table::new(),
             max_rss_kib: None,
             harness_ms: 10,
         },

@@ -155,7 +155,7 @@ fn rounded(epoch: u32, report: &ScoreReport) -> String {
         .collect();
     let parts = report.parts.iter();
     let parts: Vec<_> = parts
-        .map(|part| (&part.ruler, &part.metric, number(part.points)))
+        .map(|part| (part.ruler, part.metric, number(part.points)))
         .collect();
     format!(
         "{epoch} {} {components:?} {parts:?}",

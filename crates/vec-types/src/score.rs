@@ -2,12 +2,11 @@
 //! (`decisions.md`: failure is never a number).
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::RulerId;
+use crate::{Parts, RulerId, Table};
 
 /// A finite score. Board scores are on a 0–100 scale, higher is better (O-RUL-5).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -91,30 +90,15 @@ pub enum TruthHalf {
     Whole,
 }
 
-/// One ranked metric of one ruler (RUL-08).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
-    /// Ruler that it belongs to.
-    pub ruler: RulerId,
-    /// Metric name, e.g. `rmse`.
-    pub metric: String,
-    /// Raw value in the metric's own unit.
-    pub raw: f64,
-    /// Skill in 0..=1: 0.5 at the floor, 1 at the ceiling (EXT-03).
-    pub skill: f64,
-    /// Points that it contributes to the ruler's score.
-    pub points: f64,
-}
-
 /// A scored prediction set: the node score and what it is made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScoreReport {
     /// Weighted mean of the components (RUL-01).
     pub total: Score,
     /// Score of each objective component.
-    pub components: BTreeMap<RulerId, Score>,
+    pub components: Table<RulerId, Score>,
     /// Every ranked metric.
-    pub parts: Vec<Part>,
+    pub parts: Parts,
 }
 
 #[cfg(test)]

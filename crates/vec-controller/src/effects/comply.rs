@@ -17,7 +17,7 @@ pub(crate) struct Input {
 }
 
 pub(crate) fn prepare(state: &RunState, node: NodeId) -> Result<Input, EffectError> {
-    let plan = state.node(node).and_then(|view| view.plan.cloned());
+    let plan = state.node(node).and_then(|view| Some(view.plan?.to_plan()));
     let plan = plan.ok_or_else(|| EffectError::Failed {
         what: "check the plan",
         cause: format!("node {node} has no plan"),

@@ -127,14 +127,16 @@ pub(crate) async fn perform(
         }
     }
     let result = match fault {
-        None => ExecResult::Done { digests },
+        None => ExecResult::Done {
+            digests: digests.into(),
+        },
         Some((fault, detail)) => ExecResult::Fault { fault, detail },
     };
     let ours = began.elapsed().saturating_sub(program);
     let harness_ms = i64::try_from(ours.as_millis()).unwrap_or(i64::MAX);
     let report = ExecReport {
         result,
-        wall_ms,
+        wall_ms: wall_ms.into(),
         max_rss_kib,
         harness_ms,
     };

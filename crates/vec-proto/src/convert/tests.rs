@@ -9,14 +9,15 @@ fn report() -> ScoreReport {
     let score = Score::new(61.25).expect("finite");
     ScoreReport {
         total: score,
-        components: BTreeMap::from([(ruler.clone(), score)]),
+        components: [(ruler.clone(), score)].into(),
         parts: vec![Part {
             ruler,
             metric: "rmse".to_owned(),
             raw: 54.5,
             skill: 0.6125,
             points: 61.25,
-        }],
+        }]
+        .into(),
     }
 }
 

@@ -11,7 +11,7 @@ use vec_search::{
 };
 use vec_types::{
     CandidateFault, Digest, ExecName, NodeId, Operator, Part, Plan, ProgramSeed, RunNode, Score,
-    ScoreReport, SearchSeed, SeedState, UnixMs,
+    ScoreReport, SearchSeed, SeedState, Table, UnixMs, ViewId,
 };
 
 pub(crate) const T0: UnixMs = UnixMs(1_800_000_000_000);
@@ -123,7 +123,7 @@ fn report(total: f64) -> ScoreReport {
     }
 }
 
-fn digests(text: &str) -> BTreeMap<vec_types::ViewId, Digest> {
+fn digests(text: &str) -> Table<ViewId, Digest> {
     let digest = |view: &str| Digest::of(format!("{view}{text}").as_bytes());
     RULERS.map(|v| (v.parse().expect("id"), digest(v))).into()
 }
@@ -332,7 +332,7 @@ fn executed(state: &RunState, exec: ExecName, id: &str, noise: f64) -> ExecRepor
     let mut digests = digests(id);
     if exec == ExecName::Final {
         let view = state.policy().expect("started").final_view.clone();
-        digests = BTreeMap::from([(view, Digest::of(id.as_bytes()))]);
+        digests = [(view, Digest::of(id.as_bytes()))].into();
     }
     let wall_ms = digests.keys().map(|view| (view.clone(), 1_000)).collect();
     let is_faulty =

@@ -89,8 +89,8 @@ fn settled_epoch(run: &Run, node: &Node) -> u32 {
 }
 
 fn settle(run: &Run, node: &Node, ending: &Ending) -> Vec<Event> {
-    if let (false, Ending::Shelved { detail, .. }) = (node.is_own(), ending) {
-        return rescore_cut(node, detail);
+    if let (false, Ending::Shelved { ended, .. }) = (node.is_own(), ending) {
+        return rescore_cut(node, &ended.detail);
     }
     let same_as_parent = matches!(
         ending,
@@ -127,7 +127,7 @@ fn has_parents_output(run: &Run, node: &Node, ending: &Ending) -> bool {
     let Some(parent) = parent.filter(|parent| parent.is_scored()) else {
         return false;
     };
-    matches!(ending, Ending::Scored { .. }) && has_same_output(run, node, parent)
+    matches!(ending, Ending::Scored(_)) && has_same_output(run, node, parent)
 }
 
 /// REF-01: output or program equal to the parent's, or METHOD says so.
@@ -143,7 +143,7 @@ fn refuted_direction(node: &Node, ending: &Ending, no_progress: bool) -> Option<
     }
     let text = match first_line {
         Some(line) => format!("{}: {line}", plan.name),
-        None => plan.name.clone(),
+        None => plan.name.to_owned(),
     };
     Some(Event::RefutedDirection {
         node: node.id,

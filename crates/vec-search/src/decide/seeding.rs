@@ -93,7 +93,7 @@ fn dead_anchor(run: &Run, at: UnixMs) -> Option<String> {
     };
     let is_dead = node.settled().is_some() && node.consequence().seed_program != SeedRule::Done;
     (is_dead && !may_retry).then(|| {
-        let detail = node.settled().map_or("", |settled| settled.detail.as_str());
+        let detail = node.settled().map_or("", |settled| &*settled.detail);
         format!(
             "the baseline {} (node {}) ended as {}: {detail}; a run without baseline is worthless",
             seed.id,

@@ -2,8 +2,9 @@
 //! read too early. An [`Ending`] says whose fault an end is by its type: [`CandidateFault`] counts
 //! against the parent, [`InfraFault`] never does.
 
-use vec_types::{CandidateFault, InfraFault, NodeStatus, Plan, ScoreReport, UnixMs};
+use vec_types::{CandidateFault, InfraFault, NodeStatus, ScoreReport, UnixMs};
 
+use super::PackedPlan;
 use crate::{CommitInfo, ExecReport, SessionReport};
 
 /// What comes next for a running node, or how it ended.
@@ -17,17 +18,17 @@ pub(crate) enum Stage {
     },
     Plan,
     Comply {
-        plan: Plan,
+        plan: PackedPlan,
     },
     Engineer {
-        plan: Plan,
+        plan: PackedPlan,
     },
     Execute {
         build: Build,
     },
     Score {
         build: Build,
-        report: ExecReport,
+        report: Box<ExecReport>,
     },
     Analyze {
         ending: Ending,
@@ -43,51 +44,41 @@ pub(crate) enum Stage {
 
 /// A committed program and where it came from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Build {
-    pub origin: Origin,
-    pub commit: CommitInfo,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Origin {
-    SeedProgram,
+pub(crate) enum Build {
+    SeedProgram(Box<CommitInfo>),
+    /// Its commit stands in the session's report.
     Engineered(Box<Engineered>),
     /// From an earlier run; its plan and session stay there.
-    Past,
+    Past(Box<CommitInfo>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Engineered {
-    pub plan: Plan,
+    pub plan: PackedPlan,
     pub session: SessionReport,
 }
 
 /// How the pipeline ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ending {
-    Scored {
-        build: Build,
-        exec: ExecReport,
-        score: ScoreReport,
-    },
+    Scored(Box<Scored>),
     NoProgram {
         fault: GenFault,
-        detail: String,
-        kept: Kept,
+        ended: Box<Ended>,
     },
     Faulty {
         fault: CandidateFault,
-        detail: String,
-        build: Build,
-        exec: ExecReport,
+        faulty: Box<Faulty>,
     },
     Shelved {
         fault: InfraFault,
-        detail: String,
-        kept: Kept,
+        ended: Box<Ended>,
     },
     /// An import without a score of its own in this run: a failure, history, or carried-over work.
-    Past { status: NodeStatus, kept: Kept },
+    Past {
+        status: NodeStatus,
+        kept: Box<Kept>,
+    },
 }
 
 /// Candidate-side failures before anything ran.
@@ -97,12 +88,39 @@ pub(crate) enum GenFault {
     SameAsParent,
 }
 
+/// What exists of a scored node.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scored {
+    pub build: Build,
+    pub exec: ExecReport,
+    pub score: ScoreReport,
+}
+
+/// What exists of a node whose program was at fault.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Faulty {
+    pub detail: String,
+    pub build: Build,
+    pub exec: ExecReport,
+}
+
+/// Why a node ended early, in words, and what exists of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ended {
+    pub detail: String,
+    pub kept: Kept,
+}
+
 /// What exists of a node that ended early.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Kept {
-    pub plan: Option<Plan>,
-    pub session: Option<SessionReport>,
-    pub commit: Option<CommitInfo>,
+pub(crate) enum Kept {
+    #[default]
+    Nothing,
+    Plan(PackedPlan),
+    /// With the commit, if the session made one.
+    Session(Box<Engineered>),
+    /// A program whose plan and session are elsewhere, or never were.
+    Commit(Box<CommitInfo>),
 }
 
 /// The settlement's own facts.
@@ -114,7 +132,7 @@ pub(crate) struct Settled {
     pub no_progress: bool,
     pub same_as_parent: bool,
     pub budget_cut: bool,
-    pub detail: String,
+    pub detail: Box<str>,
 }
 
 impl Stage {
@@ -146,20 +164,17 @@ impl Stage {
     /// What a node that is cut in this stage leaves behind.
     pub(crate) fn kept(self) -> Kept {
         match self {
-            Self::Import | Self::Plan => Kept::default(),
-            Self::Comply { plan } | Self::Engineer { plan } => Kept {
-                plan: Some(plan),
-                ..Kept::default()
-            },
+            Self::Import | Self::Plan => Kept::Nothing,
+            Self::Comply { plan } | Self::Engineer { plan } => Kept::Plan(plan),
             Self::Execute { build } | Self::Score { build, .. } | Self::Waiting { build, .. } => {
                 build.kept()
             }
             Self::Analyze { ending } | Self::Ending { ending } | Self::Settled { ending, .. } => {
                 match ending {
-                    Ending::Scored { build, .. } | Ending::Faulty { build, .. } => build.kept(),
-                    Ending::NoProgram { kept, .. }
-                    | Ending::Shelved { kept, .. }
-                    | Ending::Past { kept, .. } => kept,
+                    Ending::Scored(scored) => scored.build.kept(),
+                    Ending::Faulty { faulty, .. } => faulty.build.kept(),
+                    Ending::NoProgram { ended, .. } | Ending::Shelved { ended, .. } => ended.kept,
+                    Ending::Past { kept, .. } => *kept,
                 }
             }
         }
@@ -168,28 +183,57 @@ impl Stage {
 
 impl Build {
     pub(crate) fn kept(self) -> Kept {
-        let (plan, session) = match self.origin {
-            Origin::SeedProgram | Origin::Past => (None, None),
-            Origin::Engineered(made) => (Some(made.plan), Some(made.session)),
-        };
-        Kept {
-            plan,
-            session,
-            commit: Some(self.commit),
+        match self {
+            Self::SeedProgram(commit) | Self::Past(commit) => Kept::Commit(commit),
+            Self::Engineered(made) => Kept::Session(made),
         }
     }
 
-    pub(crate) fn plan(&self) -> Option<&Plan> {
-        match &self.origin {
-            Origin::SeedProgram | Origin::Past => None,
-            Origin::Engineered(made) => Some(&made.plan),
+    pub(crate) fn plan(&self) -> Option<&PackedPlan> {
+        self.made().map(|made| &made.plan)
+    }
+
+    pub(crate) fn session(&self) -> Option<&SessionReport> {
+        self.made().map(|made| &made.session)
+    }
+
+    /// There always is one: only a session with a commit comes this far.
+    pub(crate) fn commit(&self) -> Option<&CommitInfo> {
+        match self {
+            Self::SeedProgram(commit) | Self::Past(commit) => Some(commit),
+            Self::Engineered(made) => made.session.commit.as_ref(),
+        }
+    }
+
+    fn made(&self) -> Option<&Engineered> {
+        match self {
+            Self::SeedProgram(_) | Self::Past(_) => None,
+            Self::Engineered(made) => Some(made),
+        }
+    }
+}
+
+impl Kept {
+    pub(crate) fn plan(&self) -> Option<&PackedPlan> {
+        match self {
+            Self::Plan(plan) => Some(plan),
+            Self::Session(made) => Some(&made.plan),
+            Self::Nothing | Self::Commit(_) => None,
         }
     }
 
     pub(crate) fn session(&self) -> Option<&SessionReport> {
-        match &self.origin {
-            Origin::SeedProgram | Origin::Past => None,
-            Origin::Engineered(made) => Some(&made.session),
+        match self {
+            Self::Session(made) => Some(&made.session),
+            Self::Nothing | Self::Plan(_) | Self::Commit(_) => None,
+        }
+    }
+
+    pub(crate) fn commit(&self) -> Option<&CommitInfo> {
+        match self {
+            Self::Session(made) => made.session.commit.as_ref(),
+            Self::Commit(commit) => Some(commit),
+            Self::Nothing | Self::Plan(_) => None,
         }
     }
 }
@@ -197,7 +241,7 @@ impl Build {
 impl Ending {
     pub(crate) fn status(&self) -> NodeStatus {
         match self {
-            Self::Scored { .. } => NodeStatus::Scored,
+            Self::Scored(_) => NodeStatus::Scored,
             Self::NoProgram {
                 fault: GenFault::Failed,
                 ..
@@ -214,26 +258,25 @@ impl Ending {
 
     pub(crate) fn detail(&self) -> &str {
         match self {
-            Self::Scored { .. } | Self::Past { .. } => "",
-            Self::NoProgram { detail, .. }
-            | Self::Faulty { detail, .. }
-            | Self::Shelved { detail, .. } => detail,
+            Self::Scored(_) | Self::Past { .. } => "",
+            Self::NoProgram { ended, .. } | Self::Shelved { ended, .. } => &ended.detail,
+            Self::Faulty { faulty, .. } => &faulty.detail,
         }
     }
 
     pub(crate) fn build(&self) -> Option<&Build> {
         match self {
-            Self::Scored { build, .. } | Self::Faulty { build, .. } => Some(build),
+            Self::Scored(scored) => Some(&scored.build),
+            Self::Faulty { faulty, .. } => Some(&faulty.build),
             Self::NoProgram { .. } | Self::Shelved { .. } | Self::Past { .. } => None,
         }
     }
 
     pub(crate) fn kept(&self) -> Option<&Kept> {
         match self {
-            Self::NoProgram { kept, .. } | Self::Shelved { kept, .. } | Self::Past { kept, .. } => {
-                Some(kept)
-            }
-            Self::Scored { .. } | Self::Faulty { .. } => None,
+            Self::NoProgram { ended, .. } | Self::Shelved { ended, .. } => Some(&ended.kept),
+            Self::Past { kept, .. } => Some(kept),
+            Self::Scored(_) | Self::Faulty { .. } => None,
         }
     }
 }

@@ -4,7 +4,7 @@
 use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
 
 use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_import, apply_tree};
-use crate::node::{Ending, Stage};
+use crate::node::{Ended, Ending, Stage};
 use crate::{DraftMode, Effect, Event};
 
 pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
@@ -97,8 +97,10 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
             node.stage = Stage::Ending {
                 ending: Ending::Shelved {
                     fault: InfraFault::Interrupted,
-                    detail: format!("the controller was restarted during {}", effect.kind()),
-                    kept,
+                    ended: Box::new(Ended {
+                        detail: format!("the controller was restarted during {}", effect.kind()),
+                        kept,
+                    }),
                 },
             };
         }

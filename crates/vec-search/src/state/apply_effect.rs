@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use vec_types::{CandidateFault, ExecName, InfraFault, Plan, RulerId, ScoreReport, UnixMs};
+use vec_types::{CandidateFault, ExecName, InfraFault, RulerId, ScoreReport, UnixMs};
 
 use super::Run;
+use super::names::Names;
 use crate::node::{
-    Build, Ending, Engineered, GenFault, Kept, Node, Origin, RerunStage, SEED_0, Stage,
+    Build, Ended, Ending, Engineered, Faulty, GenFault, Kept, Node, PackedPlan, RerunStage, SEED_0,
+    Scored, Stage,
 };
 use crate::{
     CommitInfo, Effect, ExecReport, ExecResult, MethodState, Outcome, PlanResult, ReviewVerdict,
@@ -61,12 +63,13 @@ pub(super) fn ended(run: &mut Run, at: UnixMs, effect: &Effect, end: &Outcome) {
             let Run {
                 nodes,
                 index,
+                names,
                 policy,
                 ..
             } = run;
             let position = usize::try_from(node.0).ok();
             if let Some(node) = position.and_then(|position| nodes.get_mut(position)) {
-                end_rerun(node, *exec, end, &policy.objective);
+                end_rerun(node, *exec, end, &policy.objective, names);
                 if exec.is_ranked() && matches!(end, Outcome::Scored { .. }) {
                     index.measured(node);
                 }
@@ -86,7 +89,13 @@ fn end_review(node: &mut Node, end: &Outcome) {
     }
 }
 
-fn end_rerun(node: &mut Node, exec: ExecName, end: &Outcome, objective: &Objective) {
+fn end_rerun(
+    node: &mut Node,
+    exec: ExecName,
+    end: &Outcome,
+    objective: &Objective,
+    names: &mut Names,
+) {
     let Some(rerun) = node.reruns.get_mut(&exec) else {
         return;
     };
@@ -96,27 +105,30 @@ fn end_rerun(node: &mut Node, exec: ExecName, end: &Outcome, objective: &Objecti
             fault: *fault,
             detail: detail.clone(),
         },
-        (RerunStage::Execute, Outcome::Executed { report }) => rerun_executed(exec, report),
+        (RerunStage::Execute, Outcome::Executed { report }) => {
+            rerun_executed(exec, names.exec(report))
+        }
         (RerunStage::Score { report }, Outcome::Scored { result }) => {
-            rerun_scored(report, result, objective)
+            rerun_scored(report, result, objective, names)
         }
         (stage, _) => stage,
     };
 }
 
-fn rerun_executed(exec: ExecName, report: &ExecReport) -> RerunStage {
-    let report = report.clone();
-    match &report.result {
-        ExecResult::Fault { fault, detail } => RerunStage::Faulty {
-            fault: *fault,
-            detail: detail.clone(),
-        },
+fn rerun_executed(exec: ExecName, report: ExecReport) -> RerunStage {
+    match report.result {
+        ExecResult::Fault { fault, detail } => RerunStage::Faulty { fault, detail },
         ExecResult::Done { .. } if exec == ExecName::Final => RerunStage::Ran { report },
         ExecResult::Done { .. } => RerunStage::Score { report },
     }
 }
 
-fn rerun_scored(report: ExecReport, result: &ScoreResult, objective: &Objective) -> RerunStage {
+fn rerun_scored(
+    report: ExecReport,
+    result: &ScoreResult,
+    objective: &Objective,
+    names: &mut Names,
+) -> RerunStage {
     match result {
         ScoreResult::InvalidFormat { detail } => RerunStage::Faulty {
             fault: CandidateFault::InvalidFormat,
@@ -129,7 +141,7 @@ fn rerun_scored(report: ExecReport, result: &ScoreResult, objective: &Objective)
             },
             None => RerunStage::Scored {
                 report,
-                score: score.clone(),
+                score: names.score(score),
             },
         },
     }
@@ -149,7 +161,9 @@ fn end_stage(run: &mut Run, effect: &Effect, end: &Outcome) {
         .node(effect.node())
         .and_then(|node| run.node(node.parent?)?.commit())
         .map(|commit| commit.runtime_key.clone());
-    let Some(node) = run.node_mut(effect.node()) else {
+    let Run { nodes, names, .. } = run;
+    let position = usize::try_from(effect.node().0).ok();
+    let Some(node) = position.and_then(|position| nodes.get_mut(position)) else {
         return;
     };
     let stage = std::mem::replace(&mut node.stage, Stage::Plan);
@@ -160,33 +174,33 @@ fn end_stage(run: &mut Run, effect: &Effect, end: &Outcome) {
                 ..
             } = end
             {
-                node.family.get_or_insert_with(|| family.clone());
+                node.family = node.family.take().or_else(|| names.family(Some(family)));
             }
             Stage::Ending { ending }
         }
         (stage, Outcome::Interrupted { fault, detail }) => shelved(stage, *fault, detail),
         (Stage::Import, Outcome::Imported { commit }) => Stage::Execute {
-            build: Build {
-                origin: Origin::SeedProgram,
-                commit: commit.clone(),
-            },
+            build: Build::SeedProgram(Box::new(commit.clone())),
         },
         (Stage::Plan, Outcome::Planned { result }) => {
             if let PlanResult::Valid { plan, .. } = result {
                 let drawn = node.family.take();
-                node.family = plan.family_id.clone().or(drawn);
+                node.family = names.family(plan.family_id.as_ref()).or(drawn);
             }
-            planned(result)
+            planned(result, names)
         }
         (Stage::Comply { plan }, Outcome::Complied { emptied, .. }) => complied(plan, *emptied),
         (Stage::Engineer { plan }, Outcome::Engineered { session }) => {
-            let same_key = |commit: &CommitInfo| Some(&commit.runtime_key) == parent_key.as_ref();
+            let same_key =
+                |commit: &CommitInfo| Some(&commit.runtime_key.clone()) == parent_key.as_ref();
             engineered(plan, session, same_key)
         }
-        (Stage::Execute { build }, Outcome::Executed { report }) => executed(build, report),
+        (Stage::Execute { build }, Outcome::Executed { report }) => {
+            executed(build, names.exec(report))
+        }
         (Stage::Score { build, report }, Outcome::Scored { result }) => {
             let is_analysed = build.is_analysed();
-            scored(build, report, result, &objective).after(is_analysed)
+            scored(build, *report, result, &objective, names).after(is_analysed)
         }
         (stage, _) => stage,
     };
@@ -196,8 +210,10 @@ fn shelved(stage: Stage, fault: InfraFault, detail: &str) -> Stage {
     Stage::Ending {
         ending: Ending::Shelved {
             fault,
-            detail: detail.to_owned(),
-            kept: stage.kept(),
+            ended: Box::new(Ended {
+                detail: detail.to_owned(),
+                kept: stage.kept(),
+            }),
         },
     }
 }
@@ -206,110 +222,118 @@ fn no_program(fault: GenFault, detail: &str, kept: Kept) -> Stage {
     Stage::Ending {
         ending: Ending::NoProgram {
             fault,
-            detail: detail.to_owned(),
-            kept,
+            ended: Box::new(Ended {
+                detail: detail.to_owned(),
+                kept,
+            }),
         },
     }
 }
 
-fn planned(result: &PlanResult) -> Stage {
+fn planned(result: &PlanResult, names: &mut Names) -> Stage {
     match result {
-        PlanResult::Valid { plan, .. } => Stage::Comply { plan: plan.clone() },
+        PlanResult::Valid { plan, .. } => Stage::Comply {
+            plan: names.plan(plan),
+        },
         PlanResult::Invalid { error } => no_program(
             GenFault::Failed,
             &format!("no valid plan: {error}"),
-            Kept::default(),
+            Kept::Nothing,
         ),
     }
 }
 
-fn complied(plan: Plan, emptied: bool) -> Stage {
+fn complied(plan: PackedPlan, emptied: bool) -> Stage {
     if !emptied {
         return Stage::Engineer { plan };
     }
-    let kept = Kept {
-        plan: Some(plan),
-        ..Kept::default()
-    };
     no_program(
         GenFault::Failed,
         "compliance removed the whole approach",
-        kept,
+        Kept::Plan(plan),
     )
 }
 
 /// Commit checks (b.2 item 4 a, MTH-02, MTH-04, MTH-05).
 fn engineered(
-    plan: Plan,
+    plan: PackedPlan,
     session: &SessionReport,
     is_same_as_parent: impl Fn(&CommitInfo) -> bool,
 ) -> Stage {
-    let kept = |plan, commit| Kept {
-        plan: Some(plan),
-        session: Some(session.clone()),
-        commit,
-    };
-    let Some(commit) = session.commit.clone() else {
-        let detail = if session.method == MethodState::Missing {
-            "METHOD.md is missing or empty"
-        } else {
-            "there is no run.py"
-        };
-        return no_program(GenFault::Failed, detail, kept(plan, None));
-    };
-    if is_same_as_parent(&commit) {
-        return no_program(
+    let made = Box::new(Engineered {
+        plan,
+        session: session.clone(),
+    });
+    match &session.commit {
+        None => {
+            let detail = if session.method == MethodState::Missing {
+                "METHOD.md is missing or empty"
+            } else {
+                "there is no run.py"
+            };
+            no_program(GenFault::Failed, detail, Kept::Session(made))
+        }
+        Some(commit) if is_same_as_parent(commit) => no_program(
             GenFault::SameAsParent,
             "the program is the parent's: nothing that runs was changed",
-            kept(plan, Some(commit)),
-        );
-    }
-    Stage::Execute {
-        build: Build {
-            origin: Origin::Engineered(Box::new(Engineered {
-                plan,
-                session: session.clone(),
-            })),
-            commit,
+            Kept::Session(made),
+        ),
+        Some(_) => Stage::Execute {
+            build: Build::Engineered(made),
         },
     }
 }
 
-fn executed(build: Build, report: &ExecReport) -> Stage {
+fn executed(build: Build, report: ExecReport) -> Stage {
+    let is_analysed = build.is_analysed();
     match &report.result {
         ExecResult::Done { .. } => Stage::Score {
             build,
-            report: report.clone(),
+            report: Box::new(report),
         },
-        ExecResult::Fault { fault, detail } => Ending::Faulty {
-            fault: *fault,
-            detail: detail.clone(),
-            build: build.clone(),
-            exec: report.clone(),
+        ExecResult::Fault { fault, detail } => {
+            let (fault, detail) = (*fault, detail.clone());
+            faulty(fault, detail, build, report).after(is_analysed)
         }
-        .after(build.is_analysed()),
     }
 }
 
-fn scored(build: Build, exec: ExecReport, result: &ScoreResult, objective: &Objective) -> Ending {
-    match result {
-        ScoreResult::InvalidFormat { detail } => Ending::Faulty {
-            fault: CandidateFault::InvalidFormat,
-            detail: detail.clone(),
+fn faulty(fault: CandidateFault, detail: String, build: Build, exec: ExecReport) -> Ending {
+    Ending::Faulty {
+        fault,
+        faulty: Box::new(Faulty {
+            detail,
             build,
             exec,
-        },
+        }),
+    }
+}
+
+fn scored(
+    build: Build,
+    exec: ExecReport,
+    result: &ScoreResult,
+    objective: &Objective,
+    names: &mut Names,
+) -> Ending {
+    match result {
+        ScoreResult::InvalidFormat { detail } => {
+            let fault = CandidateFault::InvalidFormat;
+            faulty(fault, detail.clone(), build, exec)
+        }
         ScoreResult::Done { report } => match missing_component(report, objective) {
             Some(detail) => Ending::Shelved {
                 fault: InfraFault::ScoreError,
-                detail,
-                kept: build.kept(),
+                ended: Box::new(Ended {
+                    detail,
+                    kept: build.kept(),
+                }),
             },
-            None => Ending::Scored {
+            None => Ending::Scored(Box::new(Scored {
                 build,
                 exec,
-                score: report.clone(),
-            },
+                score: names.score(report),
+            })),
         },
     }
 }
@@ -317,7 +341,7 @@ fn scored(build: Build, exec: ExecReport, result: &ScoreResult, objective: &Obje
 impl Build {
     /// Seeds are not analysed (SED-06), and imports were analysed where they are from.
     const fn is_analysed(&self) -> bool {
-        matches!(self.origin, Origin::Engineered(_))
+        matches!(self, Self::Engineered(_))
     }
 }
 
@@ -325,7 +349,7 @@ impl Ending {
     /// Executed nodes are analysed, shelved ones are not.
     fn after(self, is_analysed: bool) -> Stage {
         match self {
-            ending @ (Self::Scored { .. } | Self::Faulty { .. }) if is_analysed => {
+            ending @ (Self::Scored(_) | Self::Faulty { .. }) if is_analysed => {
                 Stage::Analyze { ending }
             }
             ending => Stage::Ending { ending },

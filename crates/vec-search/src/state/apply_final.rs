@@ -6,7 +6,7 @@ use vec_types::{ExecName, NodeId};
 
 use super::index::ranked;
 use super::{Finale, GuardRun, Run, Winner};
-use crate::node::{Mean, Promotion, PromotionState, Rerun};
+use crate::node::{Mean, Promotion, PromotionState};
 use crate::{Effect, Event, GuardVerdict, PROMOTION_ATTEMPTS_MAX, PromotionFailure};
 
 pub(super) fn start_promotion(run: &mut Run, event: &Event) {
@@ -27,7 +27,7 @@ pub(super) fn start_promotion(run: &mut Run, event: &Event) {
         execs: execs.clone(),
     };
     for exec in execs {
-        node.reruns.entry(*exec).or_insert(Rerun::new());
+        node.reruns.add(*exec);
     }
     run.promoting = Some(*id);
 }
@@ -139,7 +139,7 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
 
 fn add_rerun(run: &mut Run, node: NodeId, exec: ExecName) {
     if let Some(node) = run.node_mut(node) {
-        node.reruns.entry(exec).or_insert(Rerun::new());
+        node.reruns.add(exec);
     }
 }
 

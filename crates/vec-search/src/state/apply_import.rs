@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use vec_types::{ExecName, NodeId, NodeStatus, Operator, ScoreReport, UnixMs};
+use vec_types::{ExecName, NodeId, NodeStatus, Operator, ScoreReport, Table, UnixMs};
 
+use super::names::Names;
 use super::{Drawn, Run, apply_tree};
 use crate::identity::{past_rerun, unknown_report};
 use crate::node::{
-    Build, Ending, Kept, Mean, Node, Origin, Past, Promotion, Review, SEED_0, Settled, Stage,
+    Build, Ending, Facts, Kept, Mean, Node, Past, Review, SEED_0, Scored, Settled, Stage,
 };
 use crate::{CommitInfo, Event, Import, ImportEnd, SeedProgram};
 
@@ -16,39 +17,38 @@ const PAST_EPOCH: u32 = 0;
 
 pub(super) fn import(run: &mut Run, at: UnixMs, import: &Import) {
     let id = run.next_node();
-    let mut node = blank(id, at, import);
-    node.stage = stage(import, at, run.index.settled);
+    let order = run.index.settled;
+    let mut node = blank(id, at, import, &mut run.names);
+    node.stage = stage(import, at, order, &mut run.names);
     if let ImportEnd::Scored { scores, mean, .. } = &import.end {
         let further = scores.iter().filter(|(exec, _)| **exec != SEED_0);
-        node.reruns = further
-            .map(|(exec, score)| (*exec, past_rerun(score.clone(), PAST_EPOCH)))
-            .collect();
-        node.promotion.mean = mean.map(|score| Mean {
-            score,
-            epoch: PAST_EPOCH,
-        });
+        for (exec, score) in further {
+            let report = run.names.exec(&unknown_report(Table::new()));
+            let rerun = past_rerun(report, run.names.score(score), PAST_EPOCH);
+            node.reruns.insert(*exec, rerun);
+        }
+        if let Some(score) = *mean {
+            let epoch = PAST_EPOCH;
+            node.promotion.mean = Some(Mean { score, epoch });
+        }
     }
     run.works.extend(import.resumed.clone());
     apply_tree::enter(run, node);
 }
 
-fn blank(id: NodeId, at: UnixMs, import: &Import) -> Node {
+fn blank(id: NodeId, at: UnixMs, import: &Import, names: &mut Names) -> Node {
+    let family = names.family(import.family.as_ref());
     let seed = import.seed_program.as_ref();
     let (ranking, carried) = match &import.end {
         ImportEnd::Unscored { ranking, .. } => (Some(*ranking), None),
         ImportEnd::CarriedOver { work, kind } => (None, Some((work.clone(), (**kind).clone()))),
         _ => (None, None),
     };
-    Node {
-        id,
-        operator: import.operator,
-        parent: import.parent,
-        family: import.family.clone(),
-        drawn_family: import.drawn_family.clone(),
+    let rare = Facts {
         seed: seed.map(|(id, state)| SeedProgram {
             id: id.clone(),
             state: *state,
-            family: import.family.clone(),
+            family: family.clone(),
         }),
         past: Some(Box::new(Past {
             origin: import.origin.clone(),
@@ -57,6 +57,15 @@ fn blank(id: NodeId, at: UnixMs, import: &Import) -> Node {
             ranking,
             carried,
         })),
+        refuted: import.refuted.clone(),
+        ..Facts::default()
+    };
+    Node {
+        id,
+        operator: import.operator,
+        parent: import.parent,
+        family,
+        drawn_family: names.family(import.drawn_family.as_ref()),
         created_at: at,
         stage: Stage::Plan,
         epoch: PAST_EPOCH,
@@ -68,19 +77,16 @@ fn blank(id: NodeId, at: UnixMs, import: &Import) -> Node {
             attempts: u32::from(import.review.is_some()),
             verdict: import.review,
         },
-        promotion: Promotion::default(),
-        reruns: BTreeMap::new(),
-        refuted: import.refuted.clone(),
+        rare: rare.into(),
     }
 }
 
-fn stage(import: &Import, at: UnixMs, order: u32) -> Stage {
+fn stage(import: &Import, at: UnixMs, order: u32, names: &mut Names) -> Stage {
     let past = |status, commit: Option<&CommitInfo>| Ending::Past {
         status,
-        kept: Kept {
-            commit: commit.cloned(),
-            ..Kept::default()
-        },
+        kept: Box::new(commit.map_or(Kept::Nothing, |commit| {
+            Kept::Commit(Box::new(commit.clone()))
+        })),
     };
     let ending = match &import.end {
         ImportEnd::Unscored { commit, .. } => {
@@ -95,11 +101,11 @@ fn stage(import: &Import, at: UnixMs, order: u32) -> Stage {
             scores,
             ..
         } => match seed_0(scores) {
-            Some(score) => Ending::Scored {
+            Some(score) => Ending::Scored(Box::new(Scored {
                 build: build(commit),
-                exec: unknown_report(digests.clone()),
-                score: score.clone(),
-            },
+                exec: names.exec(&unknown_report(digests.clone())),
+                score: names.score(score),
+            })),
             None => past(NodeStatus::HistoryOnly, Some(commit)),
         },
         ImportEnd::Faulty { commit, .. } => past(import.end.status(), Some(commit)),
@@ -115,7 +121,7 @@ fn stage(import: &Import, at: UnixMs, order: u32) -> Stage {
             no_progress: import.no_progress,
             same_as_parent: import.same_as_parent,
             budget_cut: false,
-            detail: String::new(),
+            detail: Box::default(),
         },
     }
 }
@@ -125,10 +131,7 @@ fn seed_0(scores: &BTreeMap<ExecName, ScoreReport>) -> Option<&ScoreReport> {
 }
 
 fn build(commit: &CommitInfo) -> Build {
-    Build {
-        origin: Origin::Past,
-        commit: commit.clone(),
-    }
+    Build::Past(Box::new(commit.clone()))
 }
 
 /// Incomparable imports beyond the best `rescore_top_k` become history once all are in (CON-02).
@@ -142,7 +145,7 @@ pub(super) fn close_imports(run: &mut Run) {
             node.stage = Stage::Settled {
                 ending: Ending::Past {
                     status: NodeStatus::HistoryOnly,
-                    kept,
+                    kept: Box::new(kept),
                 },
                 settled: Settled {
                     at: node.created_at,
@@ -150,7 +153,7 @@ pub(super) fn close_imports(run: &mut Run) {
                     no_progress: false,
                     same_as_parent: false,
                     budget_cut: false,
-                    detail: String::new(),
+                    detail: Box::default(),
                 },
             };
         }

@@ -1,15 +1,13 @@
 //! Nodes enter and leave the tree: creation, settlement, visits, failure streaks (SEL). What an
 //! outcome changes stands in the failure table ([`crate::failure`]); this applies it.
 
-use std::collections::BTreeMap;
-
 use vec_types::{InfraFault, NodeId, NodeStatus, Operator, UnixMs};
 
 use super::Run;
 use crate::Event;
 use crate::failure::{Consequence, Streak};
 use crate::node::{
-    Build, Children, Ending, Engineered, Node, Origin, Promotion, Review, Settled, Stage,
+    Build, Children, Ended, Ending, Engineered, Facts, Node, PackedPlan, Review, Settled, Stage,
 };
 use crate::planted::{self, Bug};
 use crate::{CarriedKind, MethodState};
@@ -27,14 +25,17 @@ pub(super) fn create(run: &mut Run, at: UnixMs, event: &Event) {
     };
     let mut seeds = run.policy.seed_programs.iter();
     let seed = seeds.find(|seed| Some(&seed.id) == seed_program.as_ref());
+    let rare = Facts {
+        seed: seed.cloned(),
+        ..Facts::default()
+    };
+    let family = run.names.family(family.as_ref());
     let created = Node {
         id: *node,
         operator: *operator,
         parent: *parent,
-        family: family.clone(),
         drawn_family: family.clone().filter(|_| *operator == Operator::Draft),
-        seed: seed.cloned(),
-        past: None,
+        family,
         created_at: at,
         stage: first_stage(run, *operator),
         epoch: run.epoch,
@@ -43,9 +44,7 @@ pub(super) fn create(run: &mut Run, at: UnixMs, event: &Event) {
         virtual_visits: 0,
         children: Children::default(),
         review: Review::default(),
-        promotion: Promotion::default(),
-        reruns: BTreeMap::new(),
-        refuted: None,
+        rare: rare.into(),
     };
     run.running.insert(*node);
     run.drawn = None;
@@ -63,18 +62,19 @@ fn first_stage(run: &Run, operator: Operator) -> Stage {
     let past = carried.and_then(|id| run.node(id)?.past.as_ref()?.carried.as_ref());
     match past.map(|(_, kind)| kind) {
         _ if operator == Operator::Seed => Stage::Import,
-        Some(CarriedKind::Engineer { plan }) => Stage::Engineer { plan: plan.clone() },
+        Some(CarriedKind::Engineer { plan }) => Stage::Engineer {
+            plan: PackedPlan::new(plan),
+        },
         Some(CarriedKind::Execution { plan, session }) => match &session.commit {
-            Some(commit) if session.method != MethodState::Missing => Stage::Execute {
-                build: Build {
-                    commit: commit.clone(),
-                    origin: Origin::Engineered(Box::new(Engineered {
-                        plan: plan.clone(),
-                        session: session.clone(),
-                    })),
-                },
+            Some(_) if session.method != MethodState::Missing => Stage::Execute {
+                build: Build::Engineered(Box::new(Engineered {
+                    plan: PackedPlan::new(plan),
+                    session: session.clone(),
+                })),
             },
-            _ => Stage::Engineer { plan: plan.clone() },
+            _ => Stage::Engineer {
+                plan: PackedPlan::new(plan),
+            },
         },
         None => Stage::Plan,
     }
@@ -84,9 +84,17 @@ fn first_stage(run: &Run, operator: Operator) -> Stage {
 pub(super) fn enter(run: &mut Run, node: Node) {
     let (id, is_settled) = (node.id, node.settled().is_some());
     run.index.created(&node);
+    make_room(&mut run.nodes);
     run.nodes.push(node);
     if is_settled {
         take_effect(run, id);
+    }
+}
+
+/// An eighth at a time: doubling would leave up to half of the room unused.
+fn make_room(nodes: &mut Vec<Node>) {
+    if nodes.len() == nodes.capacity() {
+        nodes.reserve_exact(nodes.len() / 8 + 16);
     }
 }
 
@@ -117,7 +125,7 @@ pub(super) fn settle(run: &mut Run, at: UnixMs, event: &Event) {
         no_progress: *no_progress,
         same_as_parent: *same_as_parent,
         budget_cut: *budget_cut,
-        detail: detail.clone(),
+        detail: detail.as_str().into(),
     };
     let Some(node) = run.node_mut(*id) else {
         return;
@@ -146,8 +154,10 @@ fn cut(stage: Stage, budget_cut: bool, detail: &str) -> Ending {
         } else {
             InfraFault::Interrupted
         },
-        detail: detail.to_owned(),
-        kept: stage.kept(),
+        ended: Box::new(Ended {
+            detail: detail.to_owned(),
+            kept: stage.kept(),
+        }),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Which effects may start and end: a start needs a state that calls for it, an end needs its
 //! start, an outcome must fit its effect and itself.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use vec_types::{Digest, ExecName, ViewId};
+use vec_types::{Digest, ExecName, Table, ViewId};
 
 use super::Run;
 use crate::{
@@ -99,7 +99,7 @@ fn session_problem(session: &SessionReport) -> Option<&'static str> {
 }
 
 /// An execution that is done has a prediction on every view that it is for.
-fn missing_view(run: &Run, exec: ExecName, digests: &BTreeMap<ViewId, Digest>) -> Option<ViewId> {
+fn missing_view(run: &Run, exec: ExecName, digests: &Table<ViewId, Digest>) -> Option<ViewId> {
     let views: BTreeSet<&ViewId> = match exec {
         ExecName::Final => BTreeSet::from([&run.policy.final_view]),
         ExecName::Seed(_) | ExecName::Again { .. } | ExecName::Fresh(_) => {

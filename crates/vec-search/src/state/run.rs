@@ -8,6 +8,7 @@ use vec_types::{
 };
 
 use super::index::Index;
+use super::names::Names;
 use super::{ResumeRefused, RunOutcome};
 use crate::mt19937::Mt19937;
 use crate::node::{Node, Rerun};
@@ -30,6 +31,7 @@ pub(crate) struct Run {
     /// Objective views, sorted.
     pub views: Vec<ViewId>,
     pub index: Index,
+    pub names: Names,
     /// Nodes of this run that were drawn or taken up; seeds and imports do not count.
     pub created: u32,
     /// Current data epoch (EPO-01) and what the epochs so far added.
@@ -108,6 +110,7 @@ impl Run {
             promoting: None,
             views: policy.objective_views().into_iter().cloned().collect(),
             index: Index::default(),
+            names: Names::default(),
             created: 0,
             epoch: 0,
             epoch_data: Vec::new(),

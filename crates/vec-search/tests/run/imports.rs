@@ -72,7 +72,7 @@ fn report(total: f64) -> ScoreReport {
 fn comparable(text: &str, total: f64) -> ImportEnd {
     ImportEnd::Scored {
         commit: commit(text),
-        digests: BTreeMap::from([("main".parse().expect("id"), Digest::of(text.as_bytes()))]),
+        digests: [("main".parse().expect("id"), Digest::of(text.as_bytes()))].into(),
         scores: BTreeMap::from([(ExecName::Seed(ProgramSeed(0)), report(total))]),
         mean: None,
     }

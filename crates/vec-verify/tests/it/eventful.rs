@@ -1,8 +1,6 @@
 //! A run in memory in which everything happens: imports, carried-over work, re-scoring, an epoch,
 //! a restart, every kind of fault, failed promotions and reviews.
 
-use std::collections::BTreeMap;
-
 use vec_search::{
     CarriedKind, CommitInfo, Continuation, Draft, Effect, Event, ExecResult, Import, ImportEnd,
     Outcome, PlanResult, Plateau, Policy, Reserve, ReviewVerdict, RunState, ScoreResult,
@@ -134,7 +132,7 @@ fn policy(locked: &Policy) -> Policy {
 fn imports() -> Vec<Import> {
     let scored = || ImportEnd::Scored {
         commit: commit("import"),
-        digests: BTreeMap::from([("main".parse().expect("view"), Digest::of(b"import"))]),
+        digests: [("main".parse().expect("view"), Digest::of(b"import"))].into(),
         scores: [(0, 51.0), (1, 52.0), (2, 53.0)]
             .map(|(seed, total)| (ExecName::Seed(ProgramSeed(seed)), score_report(total)))
             .into(),
@@ -239,7 +237,7 @@ fn answer(made: &Made, effect: &Effect) -> Outcome {
         Effect::Score { .. } if node == 11 => {
             // A scorer that leaves out a component.
             let mut report = score_report(60.0);
-            report.components.clear();
+            report.components = [].into();
             let result = ScoreResult::Done { report };
             Outcome::Scored { result }
         }

@@ -341,7 +341,8 @@ pub(crate) fn score_report(total: f64) -> ScoreReport {
             raw: 55.5,
             skill: 0.5,
             points: total.get(),
-        }],
+        }]
+        .into(),
     }
 }
 

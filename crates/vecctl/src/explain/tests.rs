@@ -146,8 +146,8 @@ fn answer(effect: &Effect) -> Outcome {
             let total = Score::new(50.0 + f64::from(node.0 * 7 % 11)).expect("finite");
             let report = ScoreReport {
                 total,
-                components: BTreeMap::from([("main".parse().expect("ruler"), total)]),
-                parts: Vec::new(),
+                components: [("main".parse().expect("ruler"), total)].into(),
+                parts: Vec::new().into(),
             };
             Outcome::Scored {
                 result: ScoreResult::Done { report },
@@ -174,15 +174,16 @@ fn executed(node: NodeId) -> ExecReport {
         }
     } else {
         ExecResult::Done {
-            digests: BTreeMap::from([(
+            digests: [(
                 "main".parse().expect("view"),
                 Digest::of(node.to_string().as_bytes()),
-            )]),
+            )]
+            .into(),
         }
     };
     ExecReport {
         result,
-        wall_ms: BTreeMap::new(),
+        wall_ms: [].into(),
         max_rss_kib: None,
         harness_ms: 0,
     }

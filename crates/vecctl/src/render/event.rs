@@ -218,7 +218,7 @@ fn exec_of(effect: &Effect) -> String {
 
 fn ended(end: &Outcome) -> String {
     match end {
-        Outcome::Imported { commit } => format!("commit {}", short(commit.commit.as_str())),
+        Outcome::Imported { commit } => format!("commit {}", short(&commit.commit.to_string())),
         Outcome::Planned { result } => match result {
             PlanResult::Valid { plan, .. } => plan.name.clone(),
             PlanResult::Invalid { error } => format!("no valid plan: {error}"),

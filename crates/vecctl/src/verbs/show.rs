@@ -158,8 +158,8 @@ fn what(node: &NodeView<'_>) -> String {
     if !node.detail.is_empty() {
         return node.detail.to_owned();
     }
-    match (node.plan, node.seed_program) {
-        (Some(plan), _) => plan.name.clone(),
+    match (&node.plan, node.seed_program) {
+        (Some(plan), _) => plan.name.to_owned(),
         (None, Some(program)) => format!("seed program {program}"),
         (None, None) => node.stage.to_owned(),
     }
@@ -229,10 +229,10 @@ fn node_facts(node: &NodeView<'_>) -> Vec<(String, String)> {
         Some(node.review.to_owned()).filter(|word| word != "none"),
     );
     add("refuted", node.refuted.map(ToOwned::to_owned));
-    if let Some(plan) = node.plan {
-        add("plan", Some(plan.name.clone()));
-        add("motivation", Some(plan.motivation.clone()));
-        add("approach", Some(plan.approach.clone()));
+    if let Some(plan) = &node.plan {
+        add("plan", Some(plan.name.to_owned()));
+        add("motivation", Some(plan.motivation.to_owned()));
+        add("approach", Some(plan.approach.to_owned()));
     }
     if let Some(session) = node.session {
         add(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use vec_clock::SystemClock;
-use vec_types::{Score, ScoreReport};
+use vec_types::{Parts, Score, ScoreReport, Table};
 
 use super::*;
 use crate::owner::{OwnerError, OwnerHandle, start};
@@ -32,8 +32,8 @@ fn answered(query: u32) -> Answered {
     let total = Score::new(50.0).expect("finite");
     let report = ScoreReport {
         total,
-        components: BTreeMap::new(),
-        parts: Vec::new(),
+        components: Table::new(),
+        parts: Parts::default(),
     };
     Answered {
         query,

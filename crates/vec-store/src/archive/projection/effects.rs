@@ -106,9 +106,9 @@ async fn text(conn: &mut SqliteConnection, sql: &'static str, node: NodeId, valu
 
 async fn commit(conn: &mut SqliteConnection, node: NodeId, info: &CommitInfo) -> Done {
     sqlx::query("UPDATE nodes SET commit_id = ?, tree = ?, runtime_key = ? WHERE node = ?")
-        .bind(info.commit.as_str())
-        .bind(info.tree.as_str())
-        .bind(info.runtime_key.as_str())
+        .bind(info.commit.to_string())
+        .bind(info.tree.to_string())
+        .bind(info.runtime_key.to_string())
         .bind(node.0)
         .execute(conn)
         .await?;

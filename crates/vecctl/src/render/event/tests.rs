@@ -1,11 +1,9 @@
 //! Tests of `event`.
 
-use std::collections::BTreeMap;
-
 use vec_search::{ExecReport, SkipReason};
 use vec_types::{
-    CandidateFault, Digest, ExecName, InfraFault, NodeStatus, Operator, Phase, ProgramSeed, Score,
-    ScoreReport, StopReason,
+    CandidateFault, Digest, ExecName, InfraFault, NodeStatus, Operator, Parts, Phase, ProgramSeed,
+    Score, ScoreReport, StopReason, Table,
 };
 
 use super::*;
@@ -36,7 +34,7 @@ fn report(result: ExecResult) -> Outcome {
     Outcome::Executed {
         report: ExecReport {
             result,
-            wall_ms: BTreeMap::from([("main".parse().expect("view"), 1_250)]),
+            wall_ms: [("main".parse().expect("view"), 1_250)].into(),
             max_rss_kib: None,
             harness_ms: 3,
         },
@@ -92,7 +90,7 @@ fn decisions_are_aligned_and_say_what_was_decided() {
 fn executions_say_how_they_ended() {
     let started = Event::EffectStarted { effect: execute() };
     let done = executed(report(ExecResult::Done {
-        digests: BTreeMap::new(),
+        digests: Table::new(),
     }));
     let crashed = executed(report(ExecResult::Fault {
         fault: CandidateFault::Crash,
@@ -152,8 +150,8 @@ fn scores_are_shown_and_long_texts_of_models_are_cut_to_one_line() {
         result: ScoreResult::Done {
             report: ScoreReport {
                 total: score(61.25),
-                components: BTreeMap::new(),
-                parts: Vec::new(),
+                components: Table::new(),
+                parts: Parts::default(),
             },
         },
     };
