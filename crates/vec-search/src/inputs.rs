@@ -33,6 +33,7 @@ fn run_row(run: &Run, row: &mut Vec<u8>) {
     }
     row.extend(run.draws.to_le_bytes());
     row.push(u8::from(run.plateau));
+    row.extend(run.unkept.as_bytes());
     row.extend(run.reserve_ms.to_le_bytes());
     for text in &run.epoch_data {
         text_to(row, text);

@@ -166,8 +166,8 @@ impl Simulation {
             detail: "somebody asks".to_owned(),
         }));
         let state = &self.driver.state;
-        if state.resumes() != resumes {
-            // It died on the way; the next process goes on as after any restart.
+        if state.resumes() != resumes && self.was_reopened() {
+            // It died after its stop; the next process opens the run again.
             return;
         }
         let (phase, wanted) = (state.phase(), state.wanted());
@@ -175,6 +175,20 @@ impl Simulation {
         must(has_stopped, Ends, || {
             format!("after a stop it is {phase:?} and wants {wanted:?}")
         });
+    }
+
+    /// Did the newest restart follow a stop? A request that was not carried out yet outlives it.
+    fn was_reopened(&self) -> bool {
+        let mut last = (None, None);
+        for event in self.driver.events() {
+            match event {
+                Event::Stop { .. } => last.0 = Some(event),
+                Event::RunResume { .. } => last = (None, last.0),
+                Event::StopRequested { .. } => last = (None, None),
+                _ => {}
+            }
+        }
+        last.1.is_some()
     }
 
     fn reopen(&mut self) {

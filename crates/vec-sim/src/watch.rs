@@ -88,7 +88,7 @@ impl Watch {
         self.finale.ended(state, at);
     }
 
-    /// DRF-02, BUD-01, RSV-04; the guard's deadline follows the candidates that are left (FIN-09).
+    /// DRF-02, BUD-01, RSV-04, FIN-09.
     fn times(&mut self, state: &RunState, event: &Event) {
         if let Event::RunStart { policy, .. } = event {
             coverage(policy, &state.coverage_order());
@@ -145,6 +145,7 @@ fn only_earlier(before: &Deadlines, now: &Deadlines) {
     let holds = now.handoff <= before.handoff
         && now.cutoff <= before.cutoff
         && now.settle_deadline <= before.settle_deadline
+        && now.guard_deadline <= before.guard_deadline
         && now.place_deadline <= before.place_deadline
         && (now.t0, now.stop_at) == (before.t0, before.stop_at);
     must(holds, Invariant::Deadlines, || {

@@ -82,8 +82,10 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
     run.resumes = start;
     // Time without a controller is not time of a review.
     run.review_since.values_mut().for_each(|since| *since = at);
-    run.outcome = None;
-    run.stop_requested = None;
+    // A request that was carried out is done with; one that a dead controller left still holds.
+    if run.outcome.take().is_some() {
+        run.stop_requested = None;
+    }
     let lost: Vec<Effect> = run
         .in_work
         .values()

@@ -6,6 +6,7 @@ use vec_types::{CandidateFault, ExecName, InfraFault, RulerId, ScoreReport, Unix
 
 use super::Run;
 use super::names::Names;
+use crate::inputs::digest_of;
 use crate::node::{
     Build, Ended, Ending, Engineered, Faulty, GenFault, Kept, Node, PackedPlan, RerunStage, SEED_0,
     Scored, Stage,
@@ -39,7 +40,33 @@ pub(super) fn started(run: &mut Run, at: UnixMs, effect: &Effect) {
     }
 }
 
+/// What the state will not hold: it enters the digests by way of a chain, so that no stored result
+/// can change unnoticed. Times and commit ids stay out (see [`crate::inputs`]).
+fn remember(run: &mut Run, effect: &Effect, end: &Outcome) {
+    let objective = &run.policy.objective;
+    let unkept = match end {
+        Outcome::Imported { .. } | Outcome::Engineered { .. } => return,
+        Outcome::Planned { result } => match result {
+            PlanResult::Valid { attempts, .. } => digest_of(attempts),
+            PlanResult::Invalid { error } => digest_of(error),
+        },
+        // A further step may fail and drop the report.
+        Outcome::Executed { report } => digest_of(&report.result),
+        Outcome::Scored {
+            result: ScoreResult::Done { report },
+        } if missing_component(report, objective).is_none() => return,
+        Outcome::Scored { .. }
+        | Outcome::Complied { .. }
+        | Outcome::Analyzed { .. }
+        | Outcome::Reviewed { .. }
+        | Outcome::Placed { .. }
+        | Outcome::Interrupted { .. } => digest_of(end),
+    };
+    run.unkept = digest_of(&(run.unkept, effect.id().as_str(), unkept));
+}
+
 pub(super) fn ended(run: &mut Run, at: UnixMs, effect: &Effect, end: &Outcome) {
+    remember(run, effect, end);
     match effect {
         Effect::Place { node, provisional } => {
             let digest = match end {

@@ -7,6 +7,7 @@ use vec_types::{ExecName, NodeId, NodeStatus, Operator, ScoreReport, Table, Unix
 use super::names::Names;
 use super::{Drawn, Run, apply_tree};
 use crate::identity::{past_rerun, unknown_report};
+use crate::inputs::digest_of;
 use crate::node::{
     Build, Ending, Facts, Kept, Mean, Node, Past, Review, SEED_0, Scored, Settled, Stage,
 };
@@ -31,6 +32,10 @@ pub(super) fn import(run: &mut Run, at: UnixMs, import: &Import) {
             let epoch = PAST_EPOCH;
             node.promotion.mean = Some(Mean { score, epoch });
         }
+    }
+    if let ImportEnd::Unscored { .. } = &import.end {
+        let flags = (import.no_progress, import.same_as_parent);
+        run.unkept = digest_of(&(run.unkept, id, flags));
     }
     run.works.extend(import.resumed.clone());
     apply_tree::enter(run, node);

@@ -45,6 +45,8 @@ pub(crate) struct Run {
     pub works: BTreeSet<RunNode>,
     pub resumes_taken: u32,
     pub reserve_ms: i64,
+    /// Chain over results that nothing else here holds.
+    pub unkept: Digest,
     /// Reviews in work since, and the longest so far (RSV-02).
     pub review_since: BTreeMap<NodeId, UnixMs>,
     pub longest_review_ms: Option<i64>,
@@ -119,6 +121,7 @@ impl Run {
             works: BTreeSet::new(),
             resumes_taken: 0,
             reserve_ms: policy.budget.final_reserve_ms,
+            unkept: Digest::ZERO,
             review_since: BTreeMap::new(),
             longest_review_ms: None,
             in_work: BTreeMap::new(),
@@ -154,18 +157,14 @@ impl Run {
         self.node(self.index.anchor?)
     }
 
-    /// Deadlines with the guard's moved by what is measured (FIN-09).
+    /// Deadlines with the guard's moved by what is measured (FIN-09). All candidates count, skipped
+    /// ones too, so that it never moves later.
     pub(crate) fn deadlines(&self) -> Deadlines {
         let Some(finale) = &self.finale else {
             return self.times;
         };
-        let sides = match &finale.guard {
-            Some(guard) => vec![guard.candidate],
-            None => finale.remaining().collect(),
-        };
+        let sides = finale.candidates.iter().copied().chain([finale.baseline]);
         let longest = sides
-            .into_iter()
-            .chain([finale.baseline])
             .filter_map(|id| self.node(id))
             .map(Node::longest_view_ms)
             .max();

@@ -319,3 +319,21 @@ fn no_session_starts_after_the_hand_off_point() {
     assert!(!driver.world.ended.contains(&"engineer-1".to_owned()));
     assert!(view.plan.is_some(), "what exists is kept");
 }
+
+#[test]
+fn a_stop_request_outlives_the_controller_that_took_it() {
+    let mut driver = Script::default().start(&one_node());
+    until(&mut driver, &Effect::Plan { node: NodeId(1) });
+    // Stored, and the process died before it decided anything.
+    let asked = Event::StopRequested {
+        reason: StopReason::Operator,
+        detail: "somebody asks".to_owned(),
+    };
+    driver.state.apply(driver.now, &asked).expect("a fact");
+    driver.resume();
+    let stopped = driver.state.outcome().expect("the next one stops");
+    assert_eq!(stopped.reason, StopReason::Operator);
+    // Carried out, it is done with: the run can be opened again.
+    driver.resume();
+    assert_eq!(driver.state.outcome(), None);
+}

@@ -46,25 +46,14 @@ impl Matrix {
     }
 }
 
-/// Why a value may go unnoticed: some no digest may hold, and of some the state keeps nothing.
-fn exemption(row: &StoredEvent, leaf: &Leaf) -> Option<&'static str> {
+/// Why a value may go unnoticed: no digest may hold it.
+fn exemption(leaf: &Leaf) -> Option<&'static str> {
     let path = leaf.path();
     if leaf.kind == Kind::WallTime {
         return Some("times and memory: they differ between equal runs, which promise equal bytes");
     }
-    if path.ends_with("commit/commit") {
-        return Some(
-            "commit ids: they have a time in them; verify compares them with programs.git",
-        );
-    }
-    let no_rule = [
-        ("analyze_end", "end/family"),
-        ("analyze_end", "end/written"),
-        ("comply_end", "end/removed"),
-        ("plan_end", "end/result/attempts"),
-    ];
-    let is_unread = no_rule.contains(&(row.kind.as_str(), path.as_str()));
-    is_unread.then_some("facts that no rule reads and the state does not keep")
+    path.ends_with("commit/commit")
+        .then_some("commit ids: they have a time in them; verify compares them with programs.git")
 }
 
 /// Runs the whole matrix in memory.
@@ -139,7 +128,7 @@ impl Run<'_> {
                     });
                 }
             }
-            None => match exemption(row, leaf) {
+            None => match exemption(leaf) {
                 Some(reason) => *tally.exempt.entry(reason).or_default() += 1,
                 None => {
                     let place = (row.kind.clone(), leaf.path());
