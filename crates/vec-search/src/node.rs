@@ -113,6 +113,9 @@ pub(crate) struct Node {
     pub epoch: u32,
     /// Has seed 0 been executed in this run?
     pub is_executed: bool,
+    /// Longest wall time of one view over all executions so far in milliseconds, also of those that
+    /// came to nothing later: a deadline that rests on it never moves back (FIN-09).
+    pub longest_view_ms: u32,
     /// At most one per node, as ids are.
     pub visits: u32,
     pub virtual_visits: u32,
@@ -332,14 +335,12 @@ impl Node {
         u64::from(self.visits) + u64::from(self.virtual_visits)
     }
 
-    /// Longest wall time of one view over all executions of the node.
-    pub(crate) fn longest_view_ms(&self) -> i64 {
-        self.seed_0_report()
-            .into_iter()
-            .chain(self.reruns.values().filter_map(|rerun| rerun.report()))
-            .flat_map(|report| report.wall_ms.values().copied())
-            .max()
-            .unwrap_or(0)
+    /// Takes in the times of an execution.
+    pub(crate) fn measure(&mut self, report: &ExecReport) {
+        let times = report.wall_ms.values();
+        let longest =
+            times.map(|ms| u32::try_from(*ms).unwrap_or(if *ms < 0 { 0 } else { u32::MAX }));
+        self.longest_view_ms = longest.fold(self.longest_view_ms, u32::max);
     }
 }
 

@@ -100,7 +100,7 @@ impl Measured {
         let report = node.reruns.values().filter_map(|rerun| rerun.report());
         let reports = node.seed_0_report().into_iter().chain(report);
         let all = reports.map(|report| report.wall_ms.values().sum::<i64>());
-        let longest = node.longest_view_ms();
+        let longest = i64::from(node.longest_view_ms);
         if node.score(SEED_0).is_none() || longest == 0 {
             let cold = reserve.time_limit_ms / COLD_FRACTION;
             return Self {

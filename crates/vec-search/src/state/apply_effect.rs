@@ -67,6 +67,11 @@ fn remember(run: &mut Run, effect: &Effect, end: &Outcome) {
 
 pub(super) fn ended(run: &mut Run, at: UnixMs, effect: &Effect, end: &Outcome) {
     remember(run, effect, end);
+    if let Outcome::Executed { report } = end
+        && let Some(node) = run.node_mut(effect.node())
+    {
+        node.measure(report);
+    }
     match effect {
         Effect::Place { node, provisional } => {
             let digest = match end {

@@ -75,6 +75,7 @@ fn blank(id: NodeId, at: UnixMs, import: &Import, names: &mut Names) -> Node {
         stage: Stage::Plan,
         epoch: PAST_EPOCH,
         is_executed: false,
+        longest_view_ms: 0,
         visits: 0,
         virtual_visits: 0,
         children: crate::node::Children::default(),

@@ -40,6 +40,7 @@ pub(super) fn create(run: &mut Run, at: UnixMs, event: &Event) {
         stage: first_stage(run, *operator),
         epoch: run.epoch,
         is_executed: false,
+        longest_view_ms: 0,
         visits: 0,
         virtual_visits: 0,
         children: Children::default(),

@@ -166,7 +166,7 @@ impl Run {
         let sides = finale.candidates.iter().copied().chain([finale.baseline]);
         let longest = sides
             .filter_map(|id| self.node(id))
-            .map(Node::longest_view_ms)
+            .map(|node| i64::from(node.longest_view_ms))
             .max();
         self.times.with_run_time(longest.unwrap_or(0))
     }
