@@ -23,9 +23,7 @@ const GROWN_NODES: u32 = 7_000;
 
 fn main() {
     selection();
-    if std::env::var_os("ONLY_SELECTION").is_none() {
-        fold();
-    }
+    fold();
 }
 
 /// One whole new-node decision (draw, ranking, pool, choice, digest) over a tree of imports: a third

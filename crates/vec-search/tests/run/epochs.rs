@@ -152,21 +152,26 @@ fn a_new_epoch_measures_every_seed_again() {
 
 #[test]
 fn final_selection_measures_old_candidates_again() {
-    // The epoch moves after the last promotion that search has time for.
-    let script = Script::default().score(0, 40.0).score(1, 60.0);
-    let mut driver = script.start(&improves(1));
-    until(&mut driver, |event| {
-        matches!(event, Event::PromotionDone { .. })
-    });
-    while driver.state.phase() == Phase::Search {
-        assert!(driver.step());
-    }
-    if driver.state.phase() == Phase::Settling {
-        driver.turn(Some(advance(1)));
-    }
+    // Search promotes nobody, so that final selection has all seeds to measure. Node 1 was executed
+    // in epoch 0, and the data moved on while node 2 was in work.
+    let mut policy = improves(2);
+    policy.promotion_top_k = 0;
+    let script = Script::default()
+        .score(0, 40.0)
+        .score(1, 60.0)
+        .score(2, 41.0);
+    let mut driver = script.start(&policy);
+    until(&mut driver, settled(1));
+    driver.turn(Some(advance(1)));
     driver.run_to_end();
-    let last = promotions(&driver, 1).pop().expect("promoted");
-    assert_eq!(last.1, driver.state.epoch());
+    let execs = ["seed0g0", "seed1", "seed2"].map(str::to_owned).to_vec();
+    assert_eq!(promotions(&driver, 1), [(0, 1, execs)]);
+    let is_final = |event: &Event| matches!(event, Event::FinalStart { epoch: 1, .. });
+    let of_node =
+        |event: &Event| matches!(event, Event::PromotionStart { node, .. } if node.0 == 1);
+    assert!(
+        driver.position(is_final).is_some() && driver.position(is_final) < driver.position(of_node)
+    );
 }
 
 #[test]
