@@ -2,6 +2,9 @@
 //! second start, verify and verify --replay pass.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 
 use serde_json::Value;
 use vec_tests::{Closed, Stack};
@@ -144,6 +147,32 @@ fn the_launcher_dies_twice() {
             .count(),
         0
     );
+}
+
+#[test]
+fn a_second_launcher_gives_way() {
+    let stack = Stack::with_diabetes();
+    let run = stack.launch("diabetes_demo", &["budget.max_nodes=1"]);
+    let first = stack.pid(None, "launcher");
+    stack.another_launcher().expect_ok();
+    assert_eq!(stack.pid(None, "launcher"), first);
+    expect_sound(&run.closed());
+}
+
+/// Where connections are accepted by the kernel and answered by nobody, as with a process that is
+/// dying, a verb starts a launcher instead of failing.
+#[test]
+fn a_launcher_that_only_accepts_is_replaced() {
+    let stack = Stack::with_diabetes();
+    let launcher = stack.runtime().join("launcher");
+    std::fs::create_dir_all(&launcher).expect("a directory");
+    for dir in [stack.runtime(), launcher.as_path()] {
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).expect("settable");
+    }
+    let dying = UnixListener::bind(launcher.join("s")).expect("bind");
+    let run = stack.launch("diabetes_demo", &["budget.max_nodes=1"]);
+    drop(dying);
+    expect_sound(&run.closed());
 }
 
 #[test]

@@ -202,6 +202,20 @@ impl Stack {
         WatchedRun::watch(self, run)
     }
 
+    /// Starts one more launcher by hand and waits for its end.
+    #[must_use]
+    pub fn another_launcher(&self) -> Said {
+        let mut command = Command::new(self.prefix.join("bin/vec-launcher"));
+        command
+            .arg("--runtime-dir")
+            .arg(self.runtime.path())
+            .arg("--data-root")
+            .arg(self.home.path().join("data"))
+            .arg("--prefix")
+            .arg(&self.prefix);
+        said(&mut command)
+    }
+
     /// Pid of a daemon: `launcher`, or a service of a run.
     #[must_use]
     pub fn pid(&self, run: Option<&str>, service: &str) -> Option<u32> {
@@ -221,7 +235,8 @@ impl Stack {
         digits.parse().ok()
     }
 
-    /// SIGKILL for a daemon, as an operator or the OOM killer would.
+    /// SIGKILL for a daemon, as an operator or the OOM killer would. It may still be dying when
+    /// this returns.
     ///
     /// # Panics
     /// When there is no such process.

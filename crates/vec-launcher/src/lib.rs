@@ -10,6 +10,7 @@
 //! `specs`, `spawn`, `restart`, `closing`; `adopt`, `resume`; `rpc` and `watch` serve it.
 
 mod adopt;
+mod answering;
 mod closing;
 mod data_root;
 mod deps;
@@ -40,6 +41,7 @@ mod spawn;
 mod specs;
 mod watch;
 
+pub use answering::answering;
 pub use closing::{CloseError, close_as_infra};
 pub use data_root::DataRoot;
 pub use deps::Deps;

@@ -32,6 +32,13 @@ type WatchStream = Pin<Box<dyn Stream<Item = Result<pb::WatchEvent, Status>> + S
 
 #[tonic::async_trait]
 impl LauncherService for Rpc {
+    async fn health(
+        &self,
+        _: Request<pb::HealthRequest>,
+    ) -> Result<Response<pb::HealthReply>, Status> {
+        Ok(Response::new(pb::HealthReply {}))
+    }
+
     async fn launch(
         &self,
         request: Request<pb::LaunchRequest>,

@@ -108,8 +108,7 @@ impl Context {
 
     async fn running_launcher(&self) -> Option<LauncherClient<Channel>> {
         let socket = RuntimeDir::at(self.runtime.clone()).launcher_socket();
-        let channel = vec_proto::connect(&socket, CONNECT_TIMEOUT).await.ok()?;
-        Some(LauncherClient::new(channel))
+        vec_launcher::answering(&socket, CONNECT_TIMEOUT).await
     }
 
     async fn start_launcher(&self) -> Result<LauncherClient<Channel>> {

@@ -1,0 +1,21 @@
+//! Whether a launcher lives behind a socket.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tonic::transport::Channel;
+use vec_proto::pb::launcher::v1::HealthRequest;
+use vec_proto::pb::launcher::v1::launcher_client::LauncherClient;
+
+/// A client of the launcher at `socket` that has answered a call within `timeout`.
+///
+/// A connection alone proves nothing: the kernel accepts it for a process that is dying or stuck.
+pub async fn answering(socket: &Path, timeout: Duration) -> Option<LauncherClient<Channel>> {
+    let asked = async {
+        let channel = vec_proto::connect(socket, timeout).await.ok()?;
+        let mut client = LauncherClient::new(channel);
+        client.health(HealthRequest {}).await.ok()?;
+        Some(client)
+    };
+    tokio::time::timeout(timeout, asked).await.ok().flatten()
+}
