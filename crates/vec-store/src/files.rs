@@ -28,6 +28,7 @@ pub struct NewFile {
     pub(crate) path: RelPath,
     pub(crate) content: Content,
     pub(crate) may_replace: bool,
+    pub(crate) once: bool,
 }
 
 /// How much [`NewFile::tree`] takes.
@@ -48,6 +49,7 @@ impl NewFile {
             path,
             content: Content::Bytes(bytes.into()),
             may_replace: false,
+            once: false,
         }
     }
 
@@ -58,6 +60,7 @@ impl NewFile {
             path,
             content: Content::Bytes(bytes.into()),
             may_replace: true,
+            once: false,
         }
     }
 
@@ -68,6 +71,19 @@ impl NewFile {
             path,
             content: Content::Spool(file),
             may_replace: false,
+            once: false,
+        }
+    }
+
+    /// A file that the first writer makes for good, by link(2): where the path is registered
+    /// already, this one is dropped, whatever its bytes (PVW-05).
+    #[must_use]
+    pub fn once(path: RelPath, content: Content) -> Self {
+        Self {
+            path,
+            content,
+            may_replace: false,
+            once: true,
         }
     }
 

@@ -237,6 +237,17 @@ impl Store {
         live.archive.events().await
     }
 
+    /// Paths in the ledger below a directory (none while broken).
+    #[must_use]
+    pub fn registered_below(&self, dir: &str) -> Vec<RelPath> {
+        let prefix = format!("{dir}/");
+        let live = self.live.iter();
+        live.flat_map(|live| live.writer.registry.keys())
+            .filter(|path| path.as_str().starts_with(&prefix))
+            .cloned()
+            .collect()
+    }
+
     /// Number of the last event (0 = none, or broken) and its hash.
     #[must_use]
     pub fn head(&self) -> (u64, Digest) {

@@ -2,7 +2,7 @@
 
 use super::{ARCHIVE, LEDGER};
 use vec_search::{Effect, Event};
-use vec_types::{Digest, ExecName, NodeId, PathError, RelPath};
+use vec_types::{Digest, ExecName, NodeId, PathError, RelPath, TreeId};
 
 // Only for texts made of constants and checked ids, which are always relative paths.
 fn fixed(text: &str) -> RelPath {
@@ -86,6 +86,39 @@ pub fn exec_dir(node: NodeId, exec: ExecName) -> RelPath {
 #[must_use]
 pub fn artifact(digest: Digest) -> RelPath {
     fixed(&format!("artifacts/{digest}"))
+}
+
+/// Directory of the indexes of weights that were trained per view.
+const PER_VIEW: &str = "artifacts/per_view/";
+
+/// `artifacts/per_view/<tree>/<key>.json` (PVW-02).
+#[must_use]
+pub fn weights_index(tree: &TreeId, key: Digest) -> RelPath {
+    fixed(&format!("{PER_VIEW}{tree}/{key}.json"))
+}
+
+/// Is it the path of such an index?
+#[must_use]
+pub fn is_weights_index(path: &RelPath) -> bool {
+    path.as_str().starts_with(PER_VIEW)
+}
+
+/// `nodes/<id>/ABLATION.json` (ABL-02).
+#[must_use]
+pub fn ablation(node: NodeId) -> RelPath {
+    fixed(&format!("nodes/{node}/ABLATION.json"))
+}
+
+/// `nodes/<id>/VIEWCHECK.json` (VCK).
+#[must_use]
+pub fn view_check(node: NodeId) -> RelPath {
+    fixed(&format!("nodes/{node}/VIEWCHECK.json"))
+}
+
+/// `nodes/<id>/REPRO.json` (PVW-11).
+#[must_use]
+pub fn repro(node: NodeId) -> RelPath {
+    fixed(&format!("nodes/{node}/REPRO.json"))
 }
 
 /// The file that is registered before this event is stored, where it has one that can be named:

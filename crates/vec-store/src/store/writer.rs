@@ -35,6 +35,8 @@ struct Staged {
     sha256: Digest,
     /// Version in force, if any, and whether it moves to `orphans/`.
     old: Option<bool>,
+    /// Goes in by link, which never takes the place of anything.
+    once: bool,
 }
 
 impl Writer {
@@ -164,6 +166,10 @@ impl Writer {
     fn stage(&mut self, files: Vec<NewFile>) -> Result<Vec<Staged>, StoreError> {
         let mut staged = Vec::with_capacity(files.len());
         for file in files {
+            // The first writer wins (PVW-05); the commit's owner removes what it spooled.
+            if file.once && self.registry.contains_key(&file.path) {
+                continue;
+            }
             let temp = match file.content {
                 Content::Bytes(bytes) => self.temp_of(&bytes)?,
                 // Another name could still write it: only its bytes come in.
@@ -184,6 +190,7 @@ impl Writer {
             }
             staged.push(Staged {
                 old: in_force.map(|_| !file.may_replace),
+                once: file.once,
                 path: file.path,
                 temp,
                 size,
@@ -243,7 +250,12 @@ impl Writer {
                     sha256,
                 });
             }
-            move_file(&file.temp, &target, &mut touched)?;
+            if file.once {
+                link(&file.temp, &target, &mut touched)?;
+                fs::remove_file(&file.temp).map_err(StoreError::io("remove", &file.temp))?;
+            } else {
+                move_file(&file.temp, &target, &mut touched)?;
+            }
             lines.push(NewLine {
                 op: if file.old.is_some() {
                     LedgerOp::Replace

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use serde_json::json;
 use tempfile::TempDir;
 use vec_store::{
-    Archive, Batch, LedgerOp, NewFile, RunLock, Store, StoreError, TreeLimits, rel as paths, taint,
+    Archive, Batch, Content, LedgerOp, NewFile, RunLock, Store, StoreError, TreeLimits, rel as paths, taint,
     taint_reasons,
 };
 use vec_types::NodeId;
@@ -140,6 +140,31 @@ async fn a_repeated_effect_keeps_the_superseded_file_and_a_replacement_does_not(
     assert_eq!(fs::read_to_string(kept).expect("kept"), "one");
     let plan = layout.at(&paths::plan(NodeId(0)));
     assert_eq!(fs::read_to_string(plan).expect("plan"), "two");
+    assert_covered(&layout);
+    store.release().await.expect("releases");
+}
+
+#[tokio::test]
+async fn of_a_file_made_once_the_first_writer_wins() {
+    let root = TempDir::new().expect("tempdir");
+    let mut store = store(&root).await;
+    let layout = store.layout().clone();
+    let path = rel("artifacts/per_view/a/b.json");
+    for (n, text) in [(0, "one"), (1, "two")] {
+        let spooled = layout.spool().join(format!("weight-{n}"));
+        fs::write(&spooled, "w").expect("spool");
+        let files = vec![
+            NewFile::once(rel("artifacts/x"), Content::Spool(spooled)),
+            NewFile::once(path.clone(), Content::Bytes(text.into())),
+        ];
+        store.commit(batch(n, files)).await.expect("commits");
+    }
+    let index = layout.at(&path);
+    assert_eq!(fs::read_to_string(&index).expect("index"), "one");
+    let meta = fs::metadata(&index).expect("index");
+    assert_eq!((meta.mode() & 0o777, meta.nlink()), (0o444, 1));
+    assert_eq!(ledger_of(&layout).entries.len(), 2, "registered once each");
+    assert_eq!(store.registered_below("artifacts/per_view"), [path]);
     assert_covered(&layout);
     store.release().await.expect("releases");
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 use vec_store::{
-    Archive, Batch, NewFile, Recovery, RunLayout, STEPS, Store, StoreError, StoredEvent,
+    Archive, Batch, Content, NewFile, Recovery, RunLayout, STEPS, Store, StoreError, StoredEvent,
     TreeLimits, check_events,
 };
 
@@ -29,6 +29,8 @@ enum Step {
     Repeat,
     /// A directory out of the spool.
     Tree,
+    /// Weights: an artifact and its index, once.
+    Once,
     /// Events only.
     Events,
 }
@@ -39,6 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Step::Replace),
         Just(Step::Repeat),
         Just(Step::Tree),
+        Just(Step::Once),
         Just(Step::Events),
     ];
     prop::collection::vec(step, 1..5)
@@ -62,6 +65,15 @@ fn files_for(step: &Step, n: usize, layout: &RunLayout) -> Vec<NewFile> {
             };
             let dest = rel(&format!("nodes/{n}/seed0"));
             NewFile::tree(&dest, &dir, limits).expect("tree")
+        }
+        Step::Once => {
+            let once = |path: &str, text: String| {
+                NewFile::once(rel(path), Content::Bytes(text.into_bytes()))
+            };
+            vec![
+                once(&format!("artifacts/{}", n % 2), format!("{}", n % 2)),
+                once("artifacts/per_view/t/k.json", format!("{n}")),
+            ]
         }
         Step::Events => Vec::new(),
     }
