@@ -181,6 +181,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one row per line of the table")]
     fn every_row_of_the_table() {
         use Attribution::{Candidate, Done, Infra};
         let good = report(PayloadExit::Code(0), EndedBy::Payload);
