@@ -12,13 +12,14 @@ use vec_clock::Clock;
 use vec_compliance::Rules;
 use vec_config::{Board, Limits, Lock, Role};
 use vec_daemon::spec::{ControllerSpec, PythonSpec};
+use vec_exec::{Weights, environment_digest};
 use vec_llm::ChatClient;
 use vec_programs::Programs;
 use vec_roles::{BoardBrief, FamilyBrief, RoleTexts, RulerBrief, ViewBrief};
 use vec_sandbox::{HostLayout, Runner};
 use vec_search::RunState;
 use vec_store::RunLayout;
-use vec_types::{Operator, ViewId};
+use vec_types::{Digest, Operator, ViewId};
 
 use crate::error::ControllerError;
 
@@ -42,6 +43,10 @@ pub(crate) struct Context {
     pub(crate) python: PythonSpec,
     pub(crate) clients_dir: PathBuf,
     pub(crate) term_grace: Duration,
+    /// Weights trained per view.
+    pub(crate) weights: Weights,
+    /// Digest of what programs run in, for the keys of weights.
+    pub(crate) environment: Digest,
 }
 
 impl Context {
@@ -53,6 +58,7 @@ impl Context {
         spec: &ControllerSpec,
         layout: RunLayout,
         clock: Arc<dyn Clock>,
+        weights: Weights,
     ) -> Result<Self, ControllerError> {
         let lock = Lock::read(&layout.config_lock()).map_err(|error| ControllerError::Invalid {
             path: layout.config_lock(),
@@ -84,8 +90,16 @@ impl Context {
             path: PathBuf::from("/"),
             source,
         })?;
+        let environment = environment_digest(&lock.eval_spec.environment).map_err(|error| {
+            ControllerError::Invalid {
+                path: layout.config_lock(),
+                what: vec_daemon::chain(&error).to_string(),
+            }
+        })?;
         Ok(Self {
             clock,
+            weights,
+            environment,
             rules,
             programs,
             chat: ChatClient::new(spec.gateway_socket.clone(), spec.common.run.clone()),

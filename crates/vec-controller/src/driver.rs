@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use vec_exec::TrainingLock;
 use vec_search::{Effect, EffectId, Event, Outcome};
-use vec_types::{InfraFault, StopReason, UnixMs};
+use vec_types::{InfraFault, RelPath, StopReason, UnixMs};
 
 use crate::context::Context;
 use crate::disk;
@@ -40,6 +41,14 @@ enum Wake {
     Finished(Box<Result<(Id, Done), JoinError>>),
     Stop(String),
     Tick,
+}
+
+/// What an effect leaves beside its fact, for when that is stored.
+#[derive(Debug, Default)]
+struct Rest {
+    scratch: Option<PathBuf>,
+    locks: Vec<TrainingLock>,
+    registers: Vec<RelPath>,
 }
 
 /// The loop and what it needs.
@@ -107,19 +116,23 @@ impl Driver {
             {
                 return Err(ControllerError::NoSpace(done.detail()));
             }
-            let (fact, scratch) = match wake {
+            let (fact, rest) = match wake {
                 Wake::Finished(joined) => match self.finished(*joined) {
-                    Some((fact, scratch)) => (Some(fact), scratch),
+                    Some((fact, rest)) => (Some(fact), rest),
                     None => continue,
                 },
                 Wake::Stop(why) => {
                     signalled = true;
-                    (Some(stop_requested(&why)), None)
+                    (Some(stop_requested(&why)), Rest::default())
                 }
-                Wake::Tick => (None, None),
+                Wake::Tick => (None, Rest::default()),
             };
-            self.run.turn(fact).await?;
-            remove_scratch(scratch);
+            let is_stored = self.run.turn(fact).await?;
+            if is_stored {
+                self.context.weights.note_registered(&rest.registers);
+            }
+            drop(rest.locks);
+            remove_scratch(rest.scratch);
             self.mark_when_due().await?;
         }
         Ok(())
@@ -141,6 +154,7 @@ impl Driver {
                     cancel: cancel.clone(),
                     deadline,
                     now: self.run.now(),
+                    started: Instant::now(),
                 },
             );
             let handle = self.tasks.spawn(future);
@@ -157,9 +171,16 @@ impl Driver {
         }
     }
 
-    // A cut effect that still counts ends as `budget_cut` through its own result.
-    fn cancel_what_is_over(&self) {
+    // A cut effect that still counts ends as `budget_cut` through its own result. Deadlines move
+    // with the run's phases (EXE-03, ENG-12), so they are asked for anew.
+    fn cancel_what_is_over(&mut self) {
         let now = self.run.now();
+        let state = self.run.state();
+        for work in self.work.values_mut() {
+            if let Some(moved) = state.effect_deadline(&work.effect) {
+                work.deadline = Some(moved);
+            }
+        }
         for work in self.work.values() {
             let late = work.deadline.is_some_and(|deadline| now >= deadline);
             if late || !self.run.state().is_wanted(&work.effect) {
@@ -183,10 +204,7 @@ impl Driver {
         wait.min(TICK)
     }
 
-    fn finished(
-        &mut self,
-        joined: Result<(Id, Done), JoinError>,
-    ) -> Option<(Fact, Option<PathBuf>)> {
+    fn finished(&mut self, joined: Result<(Id, Done), JoinError>) -> Option<(Fact, Rest)> {
         let (task, done) = match joined {
             Ok((task, done)) => (task, done),
             Err(error) => {
@@ -203,7 +221,9 @@ impl Driver {
             files,
             spans,
             scratch,
+            locks,
         } = done;
+        let registers = files.iter().map(|file| file.path().clone()).collect();
         let node = work.effect.node();
         let named: Duration = spans.iter().map(|span| span.length).sum();
         let rest = work.started.elapsed().saturating_sub(named);
@@ -223,7 +243,11 @@ impl Driver {
                 event: ended(work.effect, outcome),
                 files,
             },
-            scratch,
+            Rest {
+                scratch,
+                locks,
+                registers,
+            },
         ))
     }
 

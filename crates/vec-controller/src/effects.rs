@@ -16,9 +16,10 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
+use vec_exec::TrainingLock;
 use vec_search::{Effect, ExecResult, Outcome, ReviewVerdict, RunState};
 use vec_store::NewFile;
 use vec_types::{InfraFault, UnixMs};
@@ -35,6 +36,8 @@ pub(crate) struct Done {
     pub(crate) spans: Vec<Span>,
     /// Removed once the files are stored.
     pub(crate) scratch: Option<PathBuf>,
+    /// Held until the files are stored: whoever waits for one finds the registered weights.
+    pub(crate) locks: Vec<TrainingLock>,
 }
 
 impl Done {
@@ -45,6 +48,7 @@ impl Done {
             files: Vec::new(),
             spans: Vec::new(),
             scratch: None,
+            locks: Vec::new(),
         }
     }
 
@@ -90,6 +94,12 @@ impl Done {
         self
     }
 
+    /// The same with training locks to hold until the files are stored.
+    pub(crate) fn with_locks(mut self, locks: Vec<TrainingLock>) -> Self {
+        self.locks = locks;
+        self
+    }
+
     /// The same with files.
     pub(crate) fn with_files(mut self, files: Vec<NewFile>) -> Self {
         self.files = files;
@@ -106,15 +116,21 @@ pub(crate) struct Limits {
     pub(crate) deadline: Option<UnixMs>,
     /// When it started.
     pub(crate) now: UnixMs,
+    /// The same moment on the clock that no one sets.
+    pub(crate) started: Instant,
 }
 
 impl Limits {
+    /// What is left until the deadline; `None`: there is none.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        let whole = deadline.since_ms(self.now).max(0).unsigned_abs();
+        Some(Duration::from_millis(whole).saturating_sub(self.started.elapsed()))
+    }
+
     /// `wanted`, or what is left until the deadline if that is less.
     pub(crate) fn at_most(&self, wanted: Duration) -> Duration {
-        let left = self
-            .deadline
-            .map(|deadline| deadline.since_ms(self.now).max(0).unsigned_abs());
-        left.map_or(wanted, |ms| wanted.min(Duration::from_millis(ms)))
+        self.left().map_or(wanted, |left| wanted.min(left))
     }
 
     /// Why an effect that was cancelled ended.

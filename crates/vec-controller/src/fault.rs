@@ -21,11 +21,13 @@ pub(crate) enum Fault {
     EachEvent,
     /// At the named write step of the store, the first time it is reached in this start.
     Store(String),
+    /// At the named step of a training, or of the store's batch that registers its weights.
+    Weights(String),
 }
 
 /// Why a fault text is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("fault {0:?} is not event:<kind>, event:each or store:<step>")]
+#[error("fault {0:?} is not event:<kind>, event:each, store:<step> or weights:<step>")]
 pub(crate) struct FaultError(String);
 
 impl Fault {
@@ -40,16 +42,27 @@ impl Fault {
             Some(("store", step)) if vec_store::STEPS.contains(&step) => {
                 Ok(Self::Store(step.to_owned()))
             }
+            Some(("weights", step))
+                if vec_exec::STEPS.contains(&step) || vec_store::STEPS.contains(&step) =>
+            {
+                Ok(Self::Weights(step.to_owned()))
+            }
             _ => Err(FaultError(text.to_owned())),
         }
     }
 
-    /// The store step at which to die, if any.
-    pub(crate) fn store_step(&self) -> Option<&str> {
+    /// Is it a step of the store at which to die? `registering`: the batch registers weights.
+    pub(crate) fn is_at_store_step(&self, step: &str, registering: bool) -> bool {
         match self {
-            Self::Store(step) => Some(step),
-            Self::None | Self::Event(_) | Self::EachEvent => None,
+            Self::Store(wanted) => wanted == step,
+            Self::Weights(wanted) => registering && wanted == step,
+            Self::None | Self::Event(_) | Self::EachEvent => false,
         }
+    }
+
+    /// Is it a step of a training at which to die?
+    pub(crate) fn is_at_training_step(&self, step: &str) -> bool {
+        matches!(self, Self::Weights(wanted) if wanted == step)
     }
 }
 
@@ -75,7 +88,7 @@ impl FaultWatch {
         match &self.fault {
             Fault::EachEvent => is_first,
             Fault::Event(wanted) => is_first && wanted == kind,
-            Fault::None | Fault::Store(_) => false,
+            Fault::None | Fault::Store(_) | Fault::Weights(_) => false,
         }
     }
 }
@@ -107,7 +120,7 @@ mod tests {
             Ok(Fault::Event("draw".to_owned()))
         );
         assert_eq!(Fault::parse(Some("event:each")), Ok(Fault::EachEvent));
-        for bad in ["", "draw", "store:nowhere", "event:"] {
+        for bad in ["", "draw", "store:nowhere", "event:", "weights:nowhere"] {
             assert!(Fault::parse(Some(bad)).is_err(), "{bad}");
         }
         for step in vec_store::STEPS {
@@ -115,6 +128,18 @@ mod tests {
                 Fault::parse(Some(&format!("store:{step}"))).is_ok(),
                 "{step}"
             );
+        }
+    }
+
+    #[test]
+    fn steps_of_a_registration_are_the_stores_only_while_it_registers() {
+        let fault = Fault::parse(Some("weights:renamed")).expect("parses");
+        assert!(fault.is_at_store_step("renamed", true));
+        assert!(!fault.is_at_store_step("renamed", false));
+        assert!(!fault.is_at_store_step("dirs_synced", true));
+        for step in vec_exec::STEPS {
+            let fault = Fault::parse(Some(&format!("weights:{step}"))).expect("parses");
+            assert!(fault.is_at_training_step(step), "{step}");
         }
     }
 

@@ -2,12 +2,13 @@
 //! drains `decide` with the same `at` (architecture §3).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde_json::json;
 use vec_clock::Clock;
 use vec_search::{Effect, Event, Outcome, RunState};
-use vec_store::{Batch, NewFile, Store, StoredEvent};
+use vec_store::{Batch, NewFile, Store, StoredEvent, rel};
 use vec_types::{NodeId, UnixMs, canonical_json};
 
 use crate::error::ControllerError;
@@ -33,7 +34,11 @@ pub(crate) struct Run {
     feed: Feed,
     spans: Spans,
     turn: Turn,
+    registering: Registering,
 }
+
+/// Does the batch in progress register weights? For crash tests.
+pub(crate) type Registering = Arc<AtomicBool>;
 
 /// The turn in progress, for the accounts of time.
 #[derive(Debug)]
@@ -66,6 +71,7 @@ impl Run {
         clock: Arc<dyn Clock>,
         fault: FaultWatch,
         feed: Feed,
+        registering: Registering,
     ) -> Result<Self, ControllerError> {
         let mut state = RunState::new();
         for event in stored {
@@ -88,6 +94,7 @@ impl Run {
             feed,
             spans: Spans::default(),
             turn: Turn::begin(None),
+            registering,
         })
     }
 
@@ -181,16 +188,16 @@ impl Run {
         files: Vec<NewFile>,
         events: Vec<Event>,
     ) -> Result<(), ControllerError> {
+        let registers = files.iter().any(|file| rel::is_weights_index(file.path()));
+        self.registering.store(registers, Ordering::SeqCst);
         let batch = Batch {
             at,
             files,
             events: events.clone(),
         };
-        let stored = self
-            .store
-            .commit(batch)
-            .await
-            .map_err(ControllerError::Store)?;
+        let stored = self.store.commit(batch).await;
+        self.registering.store(false, Ordering::SeqCst);
+        let stored = stored.map_err(ControllerError::Store)?;
         for event in &events {
             self.state
                 .apply(at, event)

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -10,6 +11,7 @@ use tonic::transport::Server;
 use vec_clock::{Clock, SystemClock};
 use vec_daemon::spec::ControllerSpec;
 use vec_daemon::{Inherited, PeerCheck, Peers, incoming};
+use vec_exec::Weights;
 use vec_proto::pb::controller::v1::control_server::ControlServer;
 use vec_search::Event;
 use vec_store::{RunLayout, Store, StoredEvent};
@@ -23,7 +25,7 @@ use crate::driver::Driver;
 use crate::error::ControllerError;
 use crate::fault::{Fault, FaultWatch, die};
 use crate::feed::{Feed, FeedReader};
-use crate::run::{Fact, Run};
+use crate::run::{Fact, Registering, Run};
 use crate::spool::{remove, scratch};
 
 /// Stop requests that may wait; one is enough to stop.
@@ -45,14 +47,17 @@ pub async fn serve(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let fault = Fault::parse(spec.fault.as_deref())
         .map_err(|error| ControllerError::NotResumable(error.to_string()))?;
-    let (store, stored) = open(&spec, &fault, clock.as_ref()).await?;
+    let registering = Registering::default();
+    let (store, stored) = open(&spec, &fault, clock.as_ref(), &registering).await?;
     let layout = store.layout().clone();
     remove_scratch(&layout)?;
     disk::keep_ballast(&layout);
-    let context = Arc::new(Context::load(&spec, layout.clone(), Arc::clone(&clock))?);
+    let weights = weights(&store, &fault);
+    let context = Context::load(&spec, layout.clone(), Arc::clone(&clock), weights)?;
+    let context = Arc::new(context);
     let (feed, reader) = Feed::new();
     let watch = FaultWatch::new(fault, &stored);
-    let run = Run::fold(store, &stored, Arc::clone(&clock), watch, feed)?;
+    let run = Run::fold(store, &stored, Arc::clone(&clock), watch, feed, registering)?;
     run.publish();
     let (stop_sender, stop_requests) = mpsc::channel(STOP_QUEUE_LEN);
     let serving = control(&spec, listener, reader, stop_sender, layout.archive())?;
@@ -67,6 +72,7 @@ async fn open(
     spec: &ControllerSpec,
     fault: &Fault,
     clock: &dyn Clock,
+    registering: &Registering,
 ) -> Result<(Store, Vec<StoredEvent>), ControllerError> {
     let at = clock.now();
     let opened = if spec.reopen {
@@ -79,16 +85,33 @@ async fn open(
     {
         tracing::warn!(?recovery, "the run directory was recovered");
     }
-    if let Some(step) = fault.store_step() {
-        let (wanted, run_dir) = (step.to_owned(), spec.run_dir.clone());
+    if *fault != Fault::None {
+        let (fault, run_dir) = (fault.clone(), spec.run_dir.clone());
+        let registering = Arc::clone(registering);
         store.set_fault_hook(Arc::new(move |step| {
-            if step == wanted {
+            if fault.is_at_store_step(step, registering.load(Ordering::SeqCst)) {
                 die(&run_dir, &json!({ "step": step }));
             }
         }));
     }
     let stored = store.events().await.map_err(ControllerError::Store)?;
     Ok((store, stored))
+}
+
+/// The run's weights as the ledger knows them.
+fn weights(store: &Store, fault: &Fault) -> Weights {
+    let layout = store.layout().clone();
+    let run_dir = layout.run_dir().to_owned();
+    let weights = Weights::new(layout, store.registered_below("artifacts/per_view"));
+    if *fault == Fault::None {
+        return weights;
+    }
+    let fault = fault.clone();
+    weights.with_hook(Arc::new(move |step| {
+        if fault.is_at_training_step(step) {
+            die(&run_dir, &json!({ "step": step }));
+        }
+    }))
 }
 
 async fn whole_run(
@@ -170,7 +193,7 @@ async fn stop_on_full_disk(
         .map_err(ControllerError::Store)?;
     let stored = store.events().await.map_err(ControllerError::Store)?;
     let watch = FaultWatch::new(Fault::None, &stored);
-    let mut run = Run::fold(store, &stored, clock, watch, feed)?;
+    let mut run = Run::fold(store, &stored, clock, watch, feed, Registering::default())?;
     if run.state().outcome().is_none() {
         let event = Event::StopRequested {
             reason: StopReason::Infra,

@@ -38,7 +38,8 @@ pub struct ControllerSpec {
     pub sandbox_helper: PathBuf,
     /// Python of the candidates.
     pub python: PythonSpec,
-    /// Fault to inject in this start, for tests (`event:<kind>`, `event:each`, `store:<step>`).
+    /// Fault to inject in this start, for tests (`event:<kind>`, `event:each`, `store:<step>`,
+    /// `weights:<step>`).
     pub fault: Option<String>,
     /// Reopen a closed segment instead of continuing an open one.
     pub reopen: bool,

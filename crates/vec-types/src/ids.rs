@@ -271,6 +271,20 @@ pub enum ExecName {
     Fresh(ProgramSeed),
     /// The run on the final view that makes the answer, with program seed 0.
     Final,
+    /// Seed 0 with one mechanism switched off (ABL-01).
+    Ablate,
+    /// Seed 0 on a view in disguise (VCK-01).
+    ViewCheck {
+        /// Attempts before this one.
+        attempt: u32,
+    },
+    /// Seed 0 on the view itself, to confirm a difference (VCK-02).
+    ViewCheckConfirm {
+        /// As that of the check.
+        attempt: u32,
+    },
+    /// Seed 0 once more from a cold start, without weights (PVW-11).
+    Repro,
 }
 
 impl ExecName {
@@ -279,7 +293,11 @@ impl ExecName {
     pub const fn program_seed(self) -> ProgramSeed {
         match self {
             Self::Seed(seed) | Self::Fresh(seed) | Self::Again { seed, .. } => seed,
-            Self::Final => ProgramSeed(0),
+            Self::Final
+            | Self::Ablate
+            | Self::ViewCheck { .. }
+            | Self::ViewCheckConfirm { .. }
+            | Self::Repro => ProgramSeed(0),
         }
     }
 
@@ -297,6 +315,12 @@ impl fmt::Display for ExecName {
             Self::Again { seed, generation } => write!(f, "seed{seed}g{generation}"),
             Self::Fresh(seed) => write!(f, "fresh{seed}"),
             Self::Final => f.write_str("final"),
+            Self::Ablate => f.write_str("ablate"),
+            Self::ViewCheck { attempt: 0 } => f.write_str("viewcheck"),
+            Self::ViewCheck { attempt } => write!(f, "viewcheckg{attempt}"),
+            Self::ViewCheckConfirm { attempt: 0 } => f.write_str("viewcheck_confirm"),
+            Self::ViewCheckConfirm { attempt } => write!(f, "viewcheck_confirmg{attempt}"),
+            Self::Repro => f.write_str("repro"),
         }
     }
 }
@@ -307,8 +331,20 @@ impl FromStr for ExecName {
     fn from_str(text: &str) -> Result<Self, IdError> {
         let number = |digits: &str| digits.parse::<u32>().ok();
         let seed = |digits: &str| number(digits).map(ProgramSeed);
+        let attempt = |rest: &str| match rest.strip_prefix('g') {
+            Some(digits) => number(digits),
+            None => rest.is_empty().then_some(0),
+        };
         let parsed = if text == "final" {
             Some(Self::Final)
+        } else if text == "ablate" {
+            Some(Self::Ablate)
+        } else if text == "repro" {
+            Some(Self::Repro)
+        } else if let Some(rest) = text.strip_prefix("viewcheck_confirm") {
+            attempt(rest).map(|attempt| Self::ViewCheckConfirm { attempt })
+        } else if let Some(rest) = text.strip_prefix("viewcheck") {
+            attempt(rest).map(|attempt| Self::ViewCheck { attempt })
         } else if let Some(digits) = text.strip_prefix("seed") {
             match digits.split_once('g') {
                 None => seed(digits).map(Self::Seed),
@@ -327,7 +363,7 @@ impl FromStr for ExecName {
                 refuse(
                     "execution name",
                     text,
-                    "seed<k>, seed<k>g<n>, fresh<k> or final",
+                    "seed<k>, seed<k>g<n>, fresh<k>, final, ablate, viewcheck[g<n>], viewcheck_confirm[g<n>] or repro",
                 )
             })
     }
@@ -397,11 +433,29 @@ mod tests {
                 generation: 2,
             },
             ExecName::Final,
+            ExecName::Ablate,
+            ExecName::ViewCheck { attempt: 0 },
+            ExecName::ViewCheck { attempt: 2 },
+            ExecName::ViewCheckConfirm { attempt: 0 },
+            ExecName::ViewCheckConfirm { attempt: 1 },
+            ExecName::Repro,
         ] {
             assert_eq!(name.to_string().parse(), Ok(name));
         }
         for bad in [
-            "seed", "seed01", "fresh-1", "Final", "seed+1", "seed1g", "seedg1", "seed1g01",
+            "viewcheckg0",
+            "viewcheck1",
+            "viewcheckg01",
+            "viewcheck_",
+            "ablate0",
+            "seed",
+            "seed01",
+            "fresh-1",
+            "Final",
+            "seed+1",
+            "seed1g",
+            "seedg1",
+            "seed1g01",
         ] {
             assert!(bad.parse::<ExecName>().is_err(), "{bad}");
         }

@@ -33,6 +33,20 @@ pub enum InfraFault {
     BudgetCut,
 }
 
+/// What an execution did about weights that are trained per view (EXE-10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WeightsMode {
+    /// The program declares none.
+    None,
+    /// Trained, and registered where the execution succeeded.
+    Train,
+    /// Registered weights were used.
+    Replay,
+    /// Trained, neither replayed nor registered (PVW-10).
+    Fresh,
+}
+
 /// Result of a check. `NotRun` is a value of its own and never means passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

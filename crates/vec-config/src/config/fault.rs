@@ -36,6 +36,8 @@ pub enum FaultPoint {
     EachEvent,
     /// `store:<step>`: inside a write step of the store.
     Store(String),
+    /// `weights:<step>`: inside a training of weights, or the store's batch that registers them.
+    Weights(String),
 }
 
 impl fmt::Display for FaultPoint {
@@ -44,6 +46,7 @@ impl fmt::Display for FaultPoint {
             Self::Event(kind) => write!(f, "event:{kind}"),
             Self::EachEvent => f.write_str("event:each"),
             Self::Store(step) => write!(f, "store:{step}"),
+            Self::Weights(step) => write!(f, "weights:{step}"),
         }
     }
 }
@@ -59,8 +62,9 @@ impl TryFrom<String> for FaultPoint {
             Some(("event", "each")) => Ok(Self::EachEvent),
             Some(("event", kind)) if word(kind) => Ok(Self::Event(kind.to_owned())),
             Some(("store", step)) if word(step) => Ok(Self::Store(step.to_owned())),
+            Some(("weights", step)) if word(step) => Ok(Self::Weights(step.to_owned())),
             _ => Err(format!(
-                "`{text}` is not `event:<kind>`, `event:each` or `store:<step>`"
+                "`{text}` is not `event:<kind>`, `event:each`, `store:<step>` or `weights:<step>`"
             )),
         }
     }

@@ -102,9 +102,13 @@ fn session_problem(session: &SessionReport) -> Option<&'static str> {
 fn missing_view(run: &Run, exec: ExecName, digests: &Table<ViewId, Digest>) -> Option<ViewId> {
     let views: BTreeSet<&ViewId> = match exec {
         ExecName::Final => BTreeSet::from([&run.policy.final_view]),
-        ExecName::Seed(_) | ExecName::Again { .. } | ExecName::Fresh(_) => {
-            run.policy.objective_views()
-        }
+        ExecName::Seed(_)
+        | ExecName::Again { .. }
+        | ExecName::Fresh(_)
+        | ExecName::Ablate
+        | ExecName::ViewCheck { .. }
+        | ExecName::ViewCheckConfirm { .. }
+        | ExecName::Repro => run.policy.objective_views(),
     };
     views
         .into_iter()

@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use serde_json::json;
 use tempfile::TempDir;
 use vec_store::{
-    Archive, Batch, Content, LedgerOp, NewFile, RunLock, Store, StoreError, TreeLimits, rel as paths, taint,
-    taint_reasons,
+    Archive, Batch, Content, LedgerOp, NewFile, RunLock, Store, StoreError, TreeLimits,
+    rel as paths, taint, taint_reasons,
 };
 use vec_types::NodeId;
 
