@@ -11,22 +11,33 @@ def expand(row):
     return row + products
 
 
-def predict(x_train, y_train, x_test, rng, ablate):
-    x_train, x_test = standardise(x_train, x_test)
-    width = len(x_train[0])
+def chosen(x_train, y_train, width, ablate):
     if ablate == "products":
-        chosen = list(range(width))
-    else:
-        x_train = [expand(row) for row in x_train]
-        x_test = [expand(row) for row in x_test]
-        strength = correlations(x_train, y_train)
-        products = sorted(range(width, len(strength)), key=lambda i: (-abs(strength[i]), i))
-        chosen = list(range(width)) + sorted(products[:KEEP])
-    x_train = [[row[i] for i in chosen] for row in x_train]
-    x_test = [[row[i] for i in chosen] for row in x_test]
+        return list(range(width))
+    strength = correlations(x_train, y_train)
+    products = sorted(range(width, len(strength)), key=lambda i: (-abs(strength[i]), i))
+    return list(range(width)) + sorted(products[:KEEP])
+
+
+def predict(x_train, y_train, x_test, rng, ablate):
+    width = len(x_train[0])
     x_train, x_test = standardise(x_train, x_test)
-    intercept, weights = ridge(x_train, y_train, PENALTY)
-    return linear_prediction(intercept, weights, x_test)
+    x_train = [expand(row) for row in x_train]
+    x_test = [expand(row) for row in x_test]
+
+    def kept(rows, columns):
+        return [[row[i] for i in columns] for row in rows]
+
+    def fit():
+        columns = chosen(x_train, y_train, width, ablate)
+        kept_train, _ = standardise(kept(x_train, columns), kept(x_test, columns))
+        intercept, weights = ridge(kept_train, y_train, PENALTY)
+        return {"columns": columns, "intercept": intercept, "weights": weights}
+
+    model = trained("model.json", fit)
+    columns = model["columns"]
+    _, kept_test = standardise(kept(x_train, columns), kept(x_test, columns))
+    return linear_prediction(model["intercept"], model["weights"], kept_test)
 
 
 main({"products"}, predict)

@@ -109,6 +109,18 @@ def linear_prediction(intercept, weights, rows):
     return [intercept + sum(w * v for w, v in zip(weights, row)) for row in rows]
 
 
+def trained(name, fit):
+    """What fit() gives, from solution/weights/<name> if it is there: trained once per view."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "weights", name)
+    if not os.path.exists(path):
+        model = fit()
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(model, file)
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
 def main(mechanisms, predict):
     args = arguments(mechanisms)
     manifest, x_train, y_train, x_test, ids = read_view(args.data)

@@ -102,7 +102,7 @@ async fn open(
 fn weights(store: &Store, fault: &Fault) -> Weights {
     let layout = store.layout().clone();
     let run_dir = layout.run_dir().to_owned();
-    let weights = Weights::new(layout, store.registered_below("artifacts/per_view"));
+    let weights = Weights::new(layout, store.registered_below("artifacts"));
     if *fault == Fault::None {
         return weights;
     }

@@ -30,6 +30,8 @@ pub use error::ExecError;
 pub use index::{Index, WeightFile};
 pub use key::{KeyParts, environment_digest};
 pub use locks::{TrainingLock, TrainingLocks};
-pub use place::{Training, place_fixed, place_registered, prepare_training};
+pub use place::{
+    Collected, Training, place_copies, place_fixed, place_registered, prepare_training,
+};
 pub use training::{EXECUTION_FILE, TrainingRules};
 pub use weights::{Found, Registration, STEPS, StepHook, Weights};

@@ -16,7 +16,7 @@ use vec_store::RunLayout;
 use vec_types::{Digest, RelPath};
 
 use crate::weights::{artifact_path, verify};
-use crate::{ExecError, FixedArtifact, Index, WEIGHT_BYTES_MAX, WeightFile};
+use crate::{ExecError, FixedArtifact, Index, WEIGHT_BYTES_MAX, WeightFile, Weights};
 
 /// Directory of the weights in the work directory.
 const WEIGHTS_DIR: &str = ".weights";
@@ -47,20 +47,53 @@ pub fn place_registered(
 /// Puts declared fixed artifacts at their paths, unless the program brings them itself (ENG-10).
 ///
 /// # Errors
-/// [`ExecError::Damaged`] when neither place holds the declared content; [`ExecError::Io`].
+/// [`ExecError::Artifacts`] for content that nobody ever stored; [`ExecError::Damaged`] for stored
+/// content that is not as it was; [`ExecError::Io`].
 pub fn place_fixed(
     solution: &Path,
     fixed: &[FixedArtifact],
-    layout: &RunLayout,
+    weights: &Weights,
 ) -> Result<(), ExecError> {
     for artifact in fixed {
         let at = artifact.path.under(solution);
         if verify(&at, None, artifact.sha256).is_ok() {
             continue;
         }
-        let source = artifact_path(layout, artifact.sha256);
+        if !weights.has_artifact(artifact.sha256) {
+            let what = format!(
+                "\"{}\": no file with its sha256 was ever stored",
+                artifact.path
+            );
+            return Err(ExecError::Artifacts(what));
+        }
+        let source = artifact_path(weights.layout(), artifact.sha256);
         put(solution, &artifact.path, &source)?;
         verify(&at, None, artifact.sha256)?;
+    }
+    Ok(())
+}
+
+/// Puts private, writable copies of stored fixed artifacts at their paths, for a session that may
+/// change them. What was never stored is left out.
+///
+/// # Errors
+/// [`ExecError::Damaged`]; [`ExecError::Io`].
+pub fn place_copies(
+    solution: &Path,
+    fixed: &[FixedArtifact],
+    weights: &Weights,
+) -> Result<(), ExecError> {
+    for artifact in fixed {
+        let (at, sha256) = (artifact.path.under(solution), artifact.sha256);
+        if !weights.has_artifact(sha256) || at.symlink_metadata().is_ok() {
+            continue;
+        }
+        let source = artifact_path(weights.layout(), sha256);
+        make_parents(solution, &artifact.path)?;
+        fs::copy(&source, &at).map_err(ExecError::io("copy", &source))?;
+        fs::set_permissions(&at, Permissions::from_mode(0o644))
+            .map_err(ExecError::io("chmod", &at))?;
+        verify(&at, None, sha256)?;
     }
     Ok(())
 }

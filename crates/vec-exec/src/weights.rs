@@ -71,10 +71,10 @@ impl fmt::Debug for Weights {
 }
 
 impl Weights {
-    /// `registered`: paths of the ledger below `artifacts/per_view/`; others are ignored.
+    /// `registered`: paths of the ledger below `artifacts/`; others are ignored.
     #[must_use]
     pub fn new(layout: RunLayout, registered: impl IntoIterator<Item = RelPath>) -> Self {
-        let registered = registered.into_iter().filter(rel::is_weights_index);
+        let registered = registered.into_iter().filter(is_artifact);
         Self {
             layout,
             registered: Arc::new(Mutex::new(registered.collect())),
@@ -111,9 +111,15 @@ impl Weights {
 
     /// Notes what a batch has registered.
     pub fn note_registered<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
-        let paths = paths.into_iter().filter(|path| rel::is_weights_index(path));
+        let paths = paths.into_iter().filter(|path| is_artifact(path));
         let mut registered = self.registered();
         registered.extend(paths.cloned());
+    }
+
+    /// Is an artifact of this content registered?
+    #[must_use]
+    pub fn has_artifact(&self, sha256: Digest) -> bool {
+        self.registered().contains(&rel::artifact(sha256))
     }
 
     /// Looks a key up.
@@ -187,6 +193,10 @@ impl Weights {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_artifact(path: &RelPath) -> bool {
+    path.top() == "artifacts"
 }
 
 fn index_name(tree: &TreeId, key: Digest) -> RelPath {

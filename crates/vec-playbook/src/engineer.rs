@@ -1,11 +1,12 @@
 //! The scripted Engineer: runs inside the real Engineer sandbox, writes `solution/`, tries
 //! settings with the real tools, keeps the best, and plays the card that the node was dealt.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use vec_types::FamilyId;
 
 use crate::deal::{Dice, Operator, OutcomeCard, deal};
@@ -14,6 +15,8 @@ use crate::session::{Brief, Session, read_brief};
 use crate::tools::{self, Ended};
 use crate::{Family, Playbook, PlaybookError, Settings, escape};
 
+/// The program's declaration of its weights.
+const ARTIFACTS: &str = "ARTIFACTS.json";
 /// A tool call gets this long; the scorer answers in milliseconds unless it is down.
 const TOOL_LIMIT: Duration = Duration::from_secs(60);
 /// A trial gets the view's own limit, but never longer than this.
@@ -137,6 +140,7 @@ impl Climb<'_> {
             return self.no_change(before.as_deref(), trials);
         }
         self.session.write("run.py", &program)?;
+        self.declare()?;
         match card {
             OutcomeCard::MissingMethod => self.session.remove("METHOD.md")?,
             OutcomeCard::AutoMethod => {}
@@ -196,6 +200,7 @@ impl Climb<'_> {
     async fn scored(&mut self, number: u32) -> Result<Option<f64>, EngineerError> {
         let mut files = Vec::new();
         for view in &self.brief.views {
+            self.forget_weights()?;
             let out = self
                 .scratch
                 .join(format!("trial{number}-{}.csv", view.view));
@@ -248,8 +253,40 @@ impl Climb<'_> {
         Ok(ended)
     }
 
+    /// Weights belong to the setting and the view that they were trained with.
+    fn forget_weights(&mut self) -> Result<(), EngineerError> {
+        let dirs: BTreeSet<&str> = self
+            .family
+            .per_view
+            .iter()
+            .filter_map(|path| Some(path.rsplit_once('/')?.0))
+            .collect();
+        dirs.into_iter()
+            .try_for_each(|dir| self.session.forget(dir))
+    }
+
+    /// ARTIFACTS.json as the family needs it (CTR-03), and no weights: they are not committed.
+    fn declare(&mut self) -> Result<(), EngineerError> {
+        self.forget_weights()?;
+        let entries: Vec<Value> = self
+            .family
+            .per_view
+            .iter()
+            .map(|path| json!({"path": path, "sha256": null, "per_view": true}))
+            .collect();
+        if !entries.is_empty() {
+            let text = format!("{:#}\n", Value::Array(entries));
+            self.session.write(ARTIFACTS, &text)
+        } else if self.session.read(ARTIFACTS)?.is_some() {
+            self.session.remove(ARTIFACTS)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Puts the program back and says that nothing was worth changing (MTH-07).
     fn no_change(&mut self, before: Option<&str>, trials: u32) -> Result<(), EngineerError> {
+        self.forget_weights()?;
         match before {
             Some(program) => self.session.write("run.py", program)?,
             None => self.session.remove("run.py")?,

@@ -76,6 +76,8 @@ struct PlaybookFile {
 #[serde(deny_unknown_fields)]
 struct FamilyFile {
     program: String,
+    #[serde(default)]
+    per_view: Vec<String>,
     summary: String,
     mechanism: String,
     ablate: String,
@@ -90,6 +92,8 @@ struct FamilyFile {
 pub struct Family {
     /// Program template with `{{name}}` for each parameter, the prelude already put in.
     pub template: String,
+    /// Weights that the program trains once per view, below `solution/` (CTR-03).
+    pub per_view: Vec<String>,
     /// What the program does, in half a sentence.
     pub summary: String,
     /// The mechanism that `--ablate` switches off.
@@ -233,6 +237,7 @@ fn load_family(
     check_template(&template, parameters.keys()).map_err(|problem| wrong("program", problem))?;
     Ok(Family {
         template,
+        per_view: file.per_view,
         summary: file.summary,
         mechanism: file.mechanism,
         ablate: file.ablate,

@@ -99,6 +99,7 @@ mod tests {
     fn family() -> Family {
         Family {
             template: "A = {{a}}\ndef main():\n    predictions = [A]\n    {{fault}}\n    print(predictions)\n".into(),
+            per_view: vec![],
             summary: String::new(),
             mechanism: String::new(),
             ablate: "x".into(),

@@ -128,6 +128,14 @@ impl<'a> Program<'a> {
     fn run(&self, seed: &str, ablate: Option<&str>) -> Output {
         let out = self.out();
         let _ = std::fs::remove_file(&out);
+        // The harness never shows weights of another call's key.
+        let _ = std::fs::remove_dir_all(self.folder.path().join("weights"));
+        self.run_again(seed, ablate)
+    }
+
+    /// With the weights of the run before.
+    fn run_again(&self, seed: &str, ablate: Option<&str>) -> Output {
+        let out = self.out();
         let mut command = Command::new(self.python);
         command
             .arg(self.folder.path().join("run.py"))
@@ -242,6 +250,34 @@ fn seeds_change_only_programs_that_sample() {
         let samples = matches!(id.as_str(), "bagging" | "boosting");
         assert_eq!(same, !samples, "{id}");
     }
+}
+
+#[test]
+fn declared_weights_are_written_and_give_the_same_bytes_again() {
+    let Some(python) = python() else { return };
+    let (playbook, view) = (shipped("diabetes.yaml"), diabetes());
+    let mut declaring = 0;
+    for (id, family) in playbook.families().filter(|(_, f)| !f.per_view.is_empty()) {
+        declaring += 1;
+        let settings = draws(id, family).next().expect("a draw");
+        let text = render(family, &settings, OutcomeCard::Normal);
+        let program = Program::new(&python, &view, &text);
+        let (bytes, _) = program.predicts("0", None);
+        for path in &family.per_view {
+            assert!(program.folder.path().join(path).is_file(), "{id}: {path}");
+        }
+        assert!(program.run_again("0", None).status.success());
+        assert_eq!(
+            std::fs::read(program.out()).expect("prediction"),
+            bytes,
+            "{id}"
+        );
+        let weights = program.folder.path().join(&family.per_view[0]);
+        std::fs::write(&weights, "{}").expect("write");
+        let spoiled = program.run_again("0", None);
+        assert!(!spoiled.status.success(), "{id}: the weights are used");
+    }
+    assert!(declaring > 0, "one shipped family trains once per view");
 }
 
 #[test]

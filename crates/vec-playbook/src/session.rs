@@ -144,6 +144,18 @@ impl Session<'_> {
         self.emit(&json!({"type": "edit", "path": path, "bytes": bytes}))
     }
 
+    /// Removes a directory of `solution/` that may not be there: weights of another setting or
+    /// view would be used instead of being trained.
+    pub(crate) fn forget(&mut self, dir: &str) -> Result<(), EngineerError> {
+        let path = self.solution(dir);
+        match std::fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(EngineerError::Write { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Removes a file of `solution/`.
     pub(crate) fn remove(&mut self, name: &str) -> Result<(), EngineerError> {
         let path = self.solution(name);

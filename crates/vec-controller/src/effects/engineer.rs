@@ -2,11 +2,14 @@
 //! leaves (ENG, MTH). The order at the end: everything dead, client closed and settled, files
 //! collected, commit.
 
+mod declared;
+
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
+use vec_exec::{Artifacts, place_copies};
 use vec_roles::{
     AgentLog, BoardBrief, BriefInput, NodeSummary, PlaybookBrief, engineer_brief,
     method_placeholder, method_state,
@@ -96,16 +99,17 @@ pub(crate) async fn perform(
     let queries_used = client.close(context).await;
     let (run, end) = session?;
     let wall = Duration::from_millis(run.report.wall_ms);
-    let files = trajectory(node, &run)?;
+    let mut files = trajectory(node, &run)?;
     if let Some(fault) = provider_fault(&run, end) {
         return Ok(Done::interrupted(InfraFault::Interrupted, &fault)
             .with_files(files)
             .with_scratch(spool)
             .with_span("engineer.session", wall));
     }
-    let solution = collected(&spool, &desk).await?;
+    let (solution, artifacts) = collected(&spool, &desk).await?;
     let left = Left::of(&solution)?;
     let info = if left.is_committable() {
+        files.extend(artifacts);
         Some(
             commit(
                 context,
@@ -147,6 +151,7 @@ impl Desk {
             Some(commit) => spool.checkout(context, commit, "box/solution").await?,
             None => spool.directory("box/solution")?,
         };
+        give_artifacts(context, &solution)?;
         write(
             &solution.join("METHOD.md"),
             method_placeholder(&input.plan).as_bytes(),
@@ -229,6 +234,16 @@ impl Desk {
     }
 }
 
+/// A parent's fixed artifacts, as copies of the session's own.
+fn give_artifacts(context: &Context, solution: &Path) -> Result<(), EffectError> {
+    // A declaration that is not valid is the parent's; the session may repair it.
+    let Ok(artifacts) = Artifacts::read(solution) else {
+        return Ok(());
+    };
+    place_copies(solution, &artifacts.fixed, &context.weights)
+        .map_err(|error| EffectError::failed("give a session its artifacts", &error))
+}
+
 async fn run_session(
     context: &Context,
     desk: &Desk,
@@ -306,23 +321,26 @@ fn provider_fault(run: &SandboxRun, end: EngineerEnd) -> Option<String> {
     ))
 }
 
-async fn collected(spool: &Spool, desk: &Desk) -> Result<PathBuf, EffectError> {
+async fn collected(spool: &Spool, desk: &Desk) -> Result<(PathBuf, Vec<NewFile>), EffectError> {
     let dest = spool.path().join("collected");
     let (from, to) = (desk.work.join("solution"), dest.clone());
-    blocking("collect the solution", move || {
+    let room = spool.path().to_owned();
+    let artifacts = blocking("collect the solution", move || {
         // A session may have removed or replaced its own directory: then it left nothing.
         if !from.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-            return std::fs::create_dir(&to).map_err(|error| EffectError::io("make", &to, error));
+            std::fs::create_dir(&to).map_err(|error| EffectError::io("make", &to, error))?;
+            return Ok(Vec::new());
         }
         let collected = collect::copy_tree(&from, &to, &SOLUTION_CAPS)
             .map_err(|error| EffectError::failed("collect the solution", &error))?;
         if !collected.rejected.is_empty() {
             tracing::warn!(rejected = ?collected.rejected, "files of a session were not collected");
         }
-        remove_unwanted(&to)
+        remove_unwanted(&to)?;
+        declared::settle(&from, &to, &room)
     })
     .await??;
-    Ok(dest)
+    Ok((dest, artifacts))
 }
 
 /// Names that never belong to a program: Python's caches, and what git would take for its own.

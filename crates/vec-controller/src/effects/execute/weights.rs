@@ -99,10 +99,10 @@ impl Wanted<'_> {
             lock: None,
         };
         if !artifacts.fixed.is_empty() {
-            let (solution, layout) = (ready.solution.clone(), context.layout.clone());
+            let (solution, weights) = (ready.solution.clone(), context.weights.clone());
             let fixed = artifacts.fixed.clone();
             blocking("place artifacts", move || {
-                place_fixed(&solution, &fixed, &layout)
+                place_fixed(&solution, &fixed, &weights)
             })
             .await??;
         }
