@@ -1,8 +1,10 @@
 //! Real-process scenarios over the built product.
 
+mod blindness;
 mod kills;
 mod refusals;
 mod tampering;
 mod truth;
 mod users;
+mod weights;
 mod whole_run;

@@ -13,7 +13,7 @@ def predict(x_train, y_train, x_test, rng, ablate):
 
     x_train, x_test = clipped(x_train), clipped(x_test)
     penalty = 0.0 if ablate == "shrinkage" else PENALTY
-    intercept, weights = ridge(x_train, y_train, penalty)
+    intercept, weights = trained("model.json", lambda: ridge(x_train, y_train, penalty))
     return linear_prediction(intercept, weights, x_test)
 
 
