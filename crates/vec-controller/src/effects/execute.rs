@@ -7,6 +7,7 @@
 
 mod manner;
 mod record;
+mod repro;
 mod view_run;
 mod weights;
 
@@ -142,6 +143,9 @@ pub(crate) async fn perform(
     } = std::mem::take(&mut account.trained);
     if matches!(report.result, ExecResult::Done { .. }) {
         files.extend(weights);
+        if input.exec == ExecName::Repro {
+            files.push(repro::file(context, &input, &results)?);
+        }
     }
     Ok(Done::new(Outcome::Executed { report })
         .with_files(files)
