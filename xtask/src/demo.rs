@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use crate::dist::dist;
+use crate::node_table;
 use crate::shell::{headline, output, root, run, say, target_dir};
 
 /// Arguments of the demo.
@@ -171,6 +172,13 @@ pub(crate) fn demo(arguments: &DemoArguments) -> Result<()> {
 
     let program = vecctl.prefix.join("bin/vecctl");
     let run_dir = vecctl.root.join(&id);
+    headline("isolation");
+    node_table::say_isolation(&run_dir)?;
+    headline("nodes: mechanism (ablation control) and view check");
+    let shown = output(&mut vecctl.command(&["show", "--json", &id]))?;
+    let shown = serde_json::from_str(&shown).context("read what vecctl shows")?;
+    node_table::say_nodes(&shown, &run_dir)?;
+
     headline("next");
     say(&format!(
         "  {} show {}          # the tree, node by node",

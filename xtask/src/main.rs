@@ -5,6 +5,7 @@ mod ci;
 mod demo;
 mod dist;
 mod flips;
+mod node_table;
 mod shell;
 mod sim;
 mod tamper;
