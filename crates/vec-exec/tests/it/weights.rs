@@ -6,8 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use vec_exec::{ExecError, Found, Index, STEPS, Weights, place_registered};
-use vec_store::{RunLayout, Store, rel};
+use vec_exec::{
+    ExecError, FixedArtifact, Found, Index, STEPS, Weights, place_copies, place_fixed,
+    place_registered,
+};
+use vec_store::{Content, NewFile, RunLayout, Store, rel};
+use vec_types::Digest;
 
 use crate::support::{
     at, commit, copy_tree, declared, execute, parts, run_id, scratch, solution, store, tempdir,
@@ -252,6 +256,50 @@ async fn a_first_run_without_its_weights_is_the_programs_fault() {
             Found::Unknown
         );
     }
+}
+
+/// ENG-10: content that is in the store is put in place verified; what nobody stored is the
+/// program's fault, what was damaged is not.
+#[tokio::test]
+async fn fixed_artifacts_are_placed_by_content() {
+    let root = tempdir();
+    let mut store = store(root.path()).await;
+    let sha256 = Digest::of(b"big");
+    let spooled = store.layout().spool().join("big");
+    fs::write(&spooled, "big").expect("spool");
+    let file = NewFile::once(rel::artifact(sha256), Content::Spool(spooled));
+    commit(&mut store, vec![file]).await;
+    let weights = weights(&store);
+    let fixed = |path: &str, sha256| FixedArtifact {
+        path: path.parse().expect("path"),
+        sha256,
+    };
+    let known = [fixed("data/big.npz", sha256)];
+    let solution = scratch(store.layout(), "one");
+    place_fixed(&solution, &known, &weights).expect("places");
+    let at = solution.join("data/big.npz");
+    assert_eq!(fs::read_to_string(&at).expect("there"), "big");
+    assert_eq!(
+        fs::metadata(&at).expect("there").permissions().mode() & 0o222,
+        0
+    );
+    // A program that brings the file itself needs no store.
+    let own = [fixed("data/own.npz", Digest::of(b"own"))];
+    fs::write(solution.join("data/own.npz"), "own").expect("write");
+    place_fixed(&solution, &own, &weights).expect("its own");
+    let strange = [fixed("data/x.npz", Digest::of(b"nobody's"))];
+    let error = place_fixed(&solution, &strange, &weights).expect_err("unknown");
+    assert!(error.is_candidates(), "{error}");
+    // A session gets copies that it may change without touching the store.
+    let session = scratch(store.layout(), "two");
+    place_copies(&session, &known, &weights).expect("copies");
+    fs::write(session.join("data/big.npz"), "changed").expect("writable");
+    let artifact = store.layout().at(&rel::artifact(sha256));
+    assert_eq!(fs::read_to_string(&artifact).expect("there"), "big");
+    rewrite(&artifact, |bytes| bytes[0] ^= 1);
+    let third = scratch(store.layout(), "three");
+    let error = place_fixed(&third, &known, &weights).expect_err("damaged");
+    assert!(matches!(error, ExecError::Damaged { .. }), "{error}");
 }
 
 struct Snapshot {

@@ -331,3 +331,61 @@ fn tail(text: &str) -> String {
         .trim()
         .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use tokio_util::sync::CancellationToken;
+    use vec_types::UnixMs;
+
+    use super::*;
+
+    #[test]
+    fn the_phases_end_bounds_a_program_without_being_its_limit() {
+        let view = ViewLimits {
+            memory_gb: 1.0,
+            time_limit_s: 10,
+            threads: 1,
+            output_max_mb: 1,
+        };
+        let limits = |deadline: Option<i64>| Limits {
+            cancel: CancellationToken::new(),
+            deadline: deadline.map(UnixMs),
+            now: UnixMs(0),
+            started: Instant::now(),
+        };
+        let own = Duration::from_secs(10);
+        assert_eq!(deadline(&view, &limits(None)), (own, TimeBound::Program));
+        let far = limits(Some(3_600_000));
+        assert_eq!(deadline(&view, &far), (own, TimeBound::Program));
+        let (left, bound) = deadline(&view, &limits(Some(5_000)));
+        assert!(left <= Duration::from_secs(5) && bound == TimeBound::Phase);
+        let (left, bound) = deadline(&view, &limits(Some(-1)));
+        assert_eq!((left, bound), (Duration::ZERO, TimeBound::Phase));
+    }
+
+    #[test]
+    fn what_the_rules_refuse_is_told_apart() {
+        let damaged = ExecError::Damaged {
+            path: PathBuf::from("artifacts/x"),
+            what: "is missing".to_owned(),
+        };
+        let late = ExecError::LockTimeout {
+            key: Digest::of(b"k"),
+        };
+        let declared = ExecError::Artifacts("is no list".to_owned());
+        assert!(matches!(
+            refused(&damaged),
+            Ran::Infra(InfraFault::Interrupted, _)
+        ));
+        assert!(matches!(
+            refused(&late),
+            Ran::Infra(InfraFault::BudgetCut, _)
+        ));
+        assert!(matches!(
+            refused(&declared),
+            Ran::Fault(CandidateFault::Crash, _)
+        ));
+    }
+}
