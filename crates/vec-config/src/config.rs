@@ -11,7 +11,7 @@ mod written;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use vec_search::{ChecksMode, GuardKind};
+use vec_search::GuardKind;
 use vec_types::{ProgramSeed, SearchSeed};
 
 pub use fault::{Fault, FaultPoint};
@@ -68,6 +68,8 @@ pub struct Config {
     pub scoring: Scoring,
     /// Authoritative executions.
     pub execution: Execution,
+    /// Control runs.
+    pub ablation: Ablation,
     /// View check.
     pub viewcheck: ViewCheck,
     /// GPU slots.
@@ -82,8 +84,6 @@ pub struct Config {
     pub playbook: PlaybookTuning,
     /// Restarts of crashed daemons.
     pub restarts: Restarts,
-    /// Which checks promotion and final selection demand.
-    pub checks: ChecksMode,
     /// Faults to inject, for tests; a reason against submission.
     pub fault: Fault,
     /// Why this run is made (MET-03).
@@ -191,11 +191,23 @@ pub struct Execution {
 }
 
 /// `viewcheck` (VCK).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ViewCheck {
+    /// Share of scored nodes that are checked at once, 0 to 1 (VCK-03); promoted nodes and final
+    /// candidates always are.
+    pub sample: f64,
     /// Longest wait for a training lock in final selection.
     pub lock_wait_s: u32,
+}
+
+/// `ablation` (ABL-06).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ablation {
+    /// Runs every analysed program once more with its mechanism switched off; off by default, since
+    /// it roughly doubles the time of executions.
+    pub enabled: bool,
 }
 
 /// `gpu`.

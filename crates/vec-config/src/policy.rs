@@ -3,6 +3,7 @@
 
 use vec_search::{
     Budget, Continuation, Draft, Family, Guard, Plateau, Policy, Reserve, SeedProgram, Select,
+    ViewCheck,
 };
 
 use crate::{
@@ -57,7 +58,17 @@ pub fn policy_of(config: &Config, board: &Board) -> Policy {
             kind: config.guard.kind,
             fresh_seeds: config.guard.fresh_seeds.clone(),
         },
-        checks: config.checks,
+        ablation: config.ablation.enabled,
+        view_check: ViewCheck {
+            sample: config.viewcheck.sample,
+            // Every ruler that selection rests on.
+            views: board
+                .rulers
+                .values()
+                .filter(|ruler| ruler.role == RulerRole::Objective)
+                .map(|ruler| ruler.view.clone())
+                .collect(),
+        },
         budget: Budget {
             max_nodes: config.budget.max_nodes,
             wall_ms: config.budget.wall_ms(),

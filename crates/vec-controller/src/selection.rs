@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use vec_search::{GuardVerdict, RunState};
+use vec_search::{GuardVerdict, MechanismActive, RunState};
 use vec_types::{NodeId, NodeStatus, Operator, Score};
 
 use crate::context::Context;
@@ -37,7 +37,7 @@ pub(crate) fn markdown(
             context.board().board.file_name()
         ),
         "Final data epoch: 0. External data: none. Literature: none.".to_owned(),
-        format!("Checks: {}.", checks_word(context)),
+        format!("Checks: {}.", checks_word(state, node)),
         String::new(),
     ];
     for line in lines {
@@ -78,13 +78,38 @@ pub(crate) fn coverage(state: &RunState) -> Value {
             .entry(node.status.as_str())
             .or_default() += 1;
     }
-    json!({ "drafts": families, "harness_mechanism_active": "not_run" })
+    json!({ "drafts": families, "harness_mechanism_active": mechanisms(state) })
 }
 
-fn checks_word(context: &Context) -> &'static str {
-    match context.lock.config.checks {
-        vec_search::ChecksMode::FirstLight => "first_light (view check and ablation not run)",
+/// Settled nodes by the result of their control run; `not_run` where none was due.
+fn mechanisms(state: &RunState) -> BTreeMap<&'static str, u32> {
+    let mut counts = BTreeMap::new();
+    for node in state.nodes().filter(|node| node.settled_at.is_some()) {
+        let word = match node.mechanism_active {
+            Some(MechanismActive::Yes) => "yes",
+            Some(MechanismActive::No) => "no",
+            Some(MechanismActive::Unclear) => "unclear",
+            None => "not_run",
+        };
+        *counts.entry(word).or_default() += 1;
     }
+    counts
+}
+
+/// What was checked of the answer, and how many control runs the search made.
+fn checks_word(state: &RunState, node: NodeId) -> String {
+    let view = state.node(node).map_or("not_run", |node| node.view_check);
+    let verdict = if state.baseline() == Some(node) {
+        "not due for the baseline".to_owned()
+    } else {
+        view.to_owned()
+    };
+    let runs: u32 = mechanisms(state)
+        .into_iter()
+        .filter(|(word, _)| *word != "not_run")
+        .map(|(_, count)| count)
+        .sum();
+    format!("view check of the answer: {verdict}; {runs} nodes have a control run")
 }
 
 fn push(text: &mut String, line: &str) {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use vec_config::{Config, IsolationLevel, Reason, Supervisor};
-use vec_search::ChecksMode;
 use vec_types::RunId;
 
 /// What the reasons are judged from.
@@ -19,8 +18,6 @@ pub struct LockFacts {
     pub supervisor: Supervisor,
     /// What the sandbox isolates on this machine.
     pub isolation: BTreeSet<IsolationLevel>,
-    /// Which checks are demanded; `None` = all of them.
-    pub checks: Option<ChecksMode>,
     /// Tainted runs that this one builds on.
     pub tainted_ancestors: BTreeSet<RunId>,
     /// Faults are injected.
@@ -64,7 +61,6 @@ impl LockFacts {
                 .collect(),
             supervisor,
             isolation: isolation.clone(),
-            checks: Some(config.checks),
             tainted_ancestors: tainted_ancestors.clone(),
             fault_injection: !config.fault.kill_controller.is_empty(),
         }
@@ -80,7 +76,6 @@ pub fn reasons(facts: &LockFacts) -> Vec<Reason> {
         loopback,
         supervisor,
         isolation,
-        checks,
         tainted_ancestors,
         fault_injection,
     } = facts;
@@ -109,10 +104,6 @@ pub fn reasons(facts: &LockFacts) -> Vec<Reason> {
             Reason::MissingIsolation { levels: missing },
         ),
         (
-            matches!(checks, Some(ChecksMode::FirstLight)),
-            Reason::ChecksFirstLight,
-        ),
-        (
             !tainted_ancestors.is_empty(),
             Reason::TaintedAncestor {
                 runs: tainted_ancestors.iter().cloned().collect(),
@@ -137,7 +128,6 @@ mod tests {
             loopback: BTreeSet::new(),
             supervisor: Supervisor::Systemd,
             isolation: IsolationLevel::ALL.into_iter().collect(),
-            checks: None,
             tainted_ancestors: BTreeSet::new(),
             fault_injection: false,
         }
@@ -165,10 +155,6 @@ mod tests {
                 Reason::MissingIsolation {
                     levels: vec![IsolationLevel::Net, IsolationLevel::Seccomp],
                 },
-            ),
-            (
-                |f| f.checks = Some(ChecksMode::FirstLight),
-                Reason::ChecksFirstLight,
             ),
             (|f| f.fault_injection = true, Reason::FaultInjection),
         ];
@@ -209,7 +195,6 @@ mod tests {
             dirty: true,
             scripted: BTreeSet::from(["playbook".to_owned()]),
             supervisor: Supervisor::Plain,
-            checks: Some(ChecksMode::FirstLight),
             ..clean()
         };
         let texts: Vec<String> = reasons(&facts).iter().map(ToString::to_string).collect();
@@ -219,7 +204,6 @@ mod tests {
                 "built from a dirty working tree",
                 "scripted playbook instead of a model: playbook",
                 "supervisor `plain` sets no limits",
-                "checks: first_light (view check and ablation not run)",
             ]
         );
     }

@@ -138,6 +138,16 @@ pub enum CorruptRun {
         /// What does not fit.
         why: &'static str,
     },
+    /// A result of a check that is not due.
+    #[error("{kind} of node {node}: {why}")]
+    Check {
+        /// Word of the event.
+        kind: String,
+        /// Node.
+        node: NodeId,
+        /// What does not fit.
+        why: &'static str,
+    },
     /// A promotion event out of order.
     #[error("{kind} of node {node}: {why}")]
     Promotion {

@@ -3,6 +3,7 @@
 //!
 //! Order matters and is the policy: ends first, then work in flight, then new work.
 
+mod checks;
 mod creation;
 mod end;
 mod finale;
@@ -23,11 +24,12 @@ use crate::{Effect, Event};
 
 type Rule = fn(&Run, UnixMs) -> Vec<Event>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     launch,
     end::after_answer,
     end::on_request,
     end::at_hard_end,
+    checks::advance,
     pipeline::advance,
     promotion::advance,
     seeding::advance,

@@ -9,7 +9,10 @@ use vec_types::{
 
 mod kind;
 
-use crate::{DraftMode, Effect, Import, Outcome, Policy, SelectReason, Standing};
+use crate::{
+    DraftMode, Effect, Import, MechanismActive, Outcome, Policy, SelectReason, Standing,
+    ViewTrigger, ViewVerdict,
+};
 
 /// One event, version 1. Stored as canonical JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,6 +130,22 @@ pub enum Event {
         parent: NodeId,
         text: String,
     },
+    /// Decision: what the control run says; evidence only, never part of a ranking (ABL-05).
+    AblationResult {
+        node: NodeId,
+        mechanism_active: MechanismActive,
+        why: String,
+        inputs_digest: Digest,
+    },
+    /// Decision: the outcome of one view check (VCK-02).
+    ViewCheckResult {
+        node: NodeId,
+        attempt: u32,
+        verdict: ViewVerdict,
+        trigger: ViewTrigger,
+        why: String,
+        inputs_digest: Digest,
+    },
     /// Decision: run these executions for a node, so that every seed is measured in `epoch`
     /// (PRO-02, EPO-04).
     PromotionStart {
@@ -211,6 +230,8 @@ pub enum PromotionFailure {
 pub enum SkipReason {
     /// Review failed or could not be had.
     Review,
+    /// It is view-dependent, or its view check could not be had.
+    ViewCheck,
     /// A missing seed could not be run.
     Seeds,
     /// Out of time.

@@ -76,6 +76,7 @@ fn node_row(run: &Run, node: &Node, row: &mut Vec<u8>) {
         row.extend(number.to_le_bytes());
     }
     row.extend(node.promotion.generation.to_le_bytes());
+    row.extend(node.view.attempts.to_le_bytes());
     let flags = [
         node.children.debug_scored,
         run.suspended.contains(&node.id),
@@ -83,6 +84,7 @@ fn node_row(run: &Run, node: &Node, row: &mut Vec<u8>) {
         settled.is_some_and(|settled| settled.same_as_parent),
         node.is_method_auto(),
         node.is_view_dependent(),
+        node.view.is_fit(),
         node.refuted.is_some(),
     ];
     row.extend(flags.map(u8::from));
@@ -149,6 +151,7 @@ fn node_digest(node: &Node) -> Digest {
         node.stage.ending().map(|ending| ending.detail()),
         (node.review.attempts, &node.refuted),
         (reruns, &node.seed, past(node)),
+        (node.ablation, node.view.word()),
     ))
 }
 
@@ -183,6 +186,18 @@ pub(crate) fn scores_digest(node: &Node, execs: impl IntoIterator<Item = ExecNam
         })
         .collect();
     digest_of(&(node.id, node.epoch, scores))
+}
+
+/// Everything that a check of the node rests on: seed 0 and the executions of its checks.
+pub(crate) fn checks_digest(node: &Node) -> Digest {
+    let is_check = |exec: &ExecName| {
+        matches!(
+            exec,
+            ExecName::Ablate | ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. }
+        )
+    };
+    let execs = node.reruns.keys().copied().filter(is_check);
+    digest_of(&(node.digests(), scores_digest(node, execs)))
 }
 
 /// Everything that a promotion of the node can rest on.

@@ -29,6 +29,7 @@
 //! goes backwards. Results of effects that are not wanted any more are dropped. A fact passes
 //! [`RunState::check`] before it is stored.
 
+mod checks;
 mod choice;
 mod corrupt;
 mod deadlines;
@@ -58,6 +59,7 @@ mod state;
 mod status;
 mod view;
 
+pub use checks::{MechanismActive, VIEW_CHECK_ATTEMPTS_MAX, ViewTrigger, ViewVerdict};
 pub use choice::{DraftMode, OutOfPool, STANDINGS_MAX, SelectReason, Standing};
 pub use corrupt::CorruptRun;
 pub use deadlines::Deadlines;
@@ -72,8 +74,8 @@ pub use import::{CarriedKind, Import, ImportEnd};
 pub use mt19937::Mt19937;
 pub use node::PlanView;
 pub use policy::{
-    Budget, ChecksMode, Continuation, Draft, Family, Guard, GuardKind, Plateau, Policy, Reserve,
-    SeedProgram, Select,
+    Budget, Continuation, Draft, Family, Guard, GuardKind, Plateau, Policy, Reserve, SeedProgram,
+    Select, ViewCheck,
 };
 pub use state::{ResumeRefused, RunOutcome, RunState};
 pub use status::{RankedNode, RunStatus, RunningNode};

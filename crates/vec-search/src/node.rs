@@ -21,7 +21,9 @@ pub(crate) use stage::{
     Build, Ended, Ending, Engineered, Faulty, GenFault, Kept, Scored, Settled, Stage,
 };
 
+use crate::checks::ViewVerdict;
 use crate::failure::{self, Consequence};
+use crate::planted::{self, Bug};
 use crate::{
     CarriedKind, CommitInfo, Effect, ExecReport, ExecResult, MethodState, ReviewVerdict,
     SessionReport,
@@ -328,7 +330,9 @@ impl Node {
     }
 
     pub(crate) fn is_view_dependent(&self) -> bool {
-        self.past.as_ref().is_some_and(|past| past.view_dependent)
+        let is_found = self.view.verdict == Some(ViewVerdict::ViewDependent)
+            && !planted::is(Bug::ViewDependentStays);
+        is_found || self.past.as_ref().is_some_and(|past| past.view_dependent)
     }
 
     pub(crate) fn total_visits(&self) -> u64 {

@@ -32,6 +32,10 @@ pub enum Bug {
     PromotionOldSeed0,
     /// The plateau's window is one node short.
     PlateauWindowOffByOne,
+    /// A promotion starts without a view check.
+    PromotionUnchecked,
+    /// A view-dependent node stays in the race.
+    ViewDependentStays,
 }
 
 #[cfg(feature = "planted")]
@@ -42,7 +46,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 12] = [
+        pub const ALL: [Self; 14] = [
             Self::VirtualVisitKept,
             Self::ShelvedVisits,
             Self::TieByAge,
@@ -55,6 +59,8 @@ mod switch {
             Self::FailedDraftOccupies,
             Self::PromotionOldSeed0,
             Self::PlateauWindowOffByOne,
+            Self::PromotionUnchecked,
+            Self::ViewDependentStays,
         ];
     }
 

@@ -50,8 +50,10 @@ pub struct Policy {
     pub final_top_k: u32,
     /// The guard (FIN-07).
     pub guard: Guard,
-    /// Which checks promotion and final selection demand.
-    pub checks: ChecksMode,
+    /// Does every analysed node get a control run with its mechanism switched off (ABL-06)?
+    pub ablation: bool,
+    /// The view-blindness check; promotion and final selection demand it (VCK-03).
+    pub view_check: ViewCheck,
     /// Time and node budget, relative to `run_start`.
     pub budget: Budget,
     /// The final reserve grows with measured times (RSV); absent = the configured value alone.
@@ -168,12 +170,14 @@ pub struct Guard {
     pub fresh_seeds: Vec<ProgramSeed>,
 }
 
-/// Which checks must have passed before promotion and final selection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChecksMode {
-    /// View check and ablation are recorded `not_run` and accepted; a reason against submission.
-    FirstLight,
+/// The view-blindness check (VCK).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ViewCheck {
+    /// Share of all scored nodes that are checked at once, in 0..=1.
+    pub sample: f64,
+    /// Views that are put in disguise: at least one, all of them objective views.
+    pub views: BTreeSet<ViewId>,
 }
 
 /// Budget in milliseconds relative to `run_start` (BUD, requirements c).

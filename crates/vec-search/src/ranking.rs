@@ -25,6 +25,7 @@ fn may_compete(run: &Run, node: &Node) -> bool {
         && node.settled().is_some_and(|settled| !settled.no_progress)
         && node.review.verdict != Some(ReviewVerdict::Fail)
         && !node.is_view_dependent()
+        && !node.view.is_out()
         && !node.promotion.is_out(run.epoch)
 }
 

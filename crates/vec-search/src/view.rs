@@ -8,6 +8,7 @@ use vec_types::{
     ScoreReport, SeedProgramId, SeedState, Table, UnixMs, ViewId,
 };
 
+use crate::MechanismActive;
 use crate::inputs::{promotion_word, review_word};
 use crate::node::{Node, PlanView, PromotionState, Rerun, RerunStage, SEED_0};
 use crate::state::Run;
@@ -89,6 +90,10 @@ pub struct NodeView<'a> {
     pub origin: Option<&'a RunNode>,
     /// Excluded by the view-blindness check (SEL-08).
     pub view_dependent: bool,
+    /// Result of the control run; absent where none was due (ABL-02).
+    pub mechanism_active: Option<MechanismActive>,
+    /// `not_run`, `same`, `view_dependent`, `nondeterministic`, `unknown` (VCK-02).
+    pub view_check: &'static str,
     /// The carried-over work that it holds (CAR-14).
     pub work: Option<&'a RunNode>,
 }
@@ -141,6 +146,8 @@ impl<'a> NodeView<'a> {
             seed_0_epoch: node.epoch,
             origin: node.past.as_ref().map(|past| &past.origin),
             view_dependent: node.is_view_dependent(),
+            mechanism_active: node.ablation,
+            view_check: node.view.word(),
             work: resume::carried(node).map(|(work, _)| work),
         }
     }
@@ -297,12 +304,16 @@ impl RunState {
         Some(match effect {
             Effect::Plan { .. } | Effect::Comply { .. } | Effect::Engineer { .. } => times.handoff,
             Effect::ImportSeed { .. } => times.cutoff,
-            Effect::Execute { exec, .. } if *exec == SEED_0 => times.cutoff,
+            Effect::Execute { exec, .. } if matches!(*exec, SEED_0 | ExecName::Ablate) => {
+                times.cutoff
+            }
             Effect::Execute {
                 exec: ExecName::Final,
                 ..
             } => times.place_deadline,
-            Effect::Score { exec, .. } if *exec == SEED_0 => times.settle_deadline,
+            Effect::Score { exec, .. } if matches!(*exec, SEED_0 | ExecName::Ablate) => {
+                times.settle_deadline
+            }
             Effect::Analyze { .. } => times.settle_deadline,
             Effect::Execute { .. } | Effect::Score { .. } | Effect::Review { .. } => {
                 times.guard_deadline

@@ -1,11 +1,11 @@
 //! Policies and results to build runs from; the same for the scenario tests of `vec-search`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vec_search::{
-    Budget, ChecksMode, CommitInfo, Continuation, Draft, EngineerEnd, Event, ExecReport,
-    ExecResult, Family, Guard, GuardKind, MethodState, Outcome, PlanResult, Plateau, Policy,
-    ScoreResult, SeedProgram, Select, SessionReport,
+    Budget, CommitInfo, Continuation, Draft, EngineerEnd, Event, ExecReport, ExecResult, Family,
+    Guard, GuardKind, MethodState, Outcome, PlanResult, Plateau, Policy, ScoreResult, SeedProgram,
+    Select, SessionReport, ViewCheck,
 };
 use vec_types::{
     CandidateFault, Digest, ExecName, FamilyId, Part, Plan, ProgramSeed, Score, ScoreReport,
@@ -83,7 +83,11 @@ pub fn policy() -> Policy {
             kind: GuardKind::Noninferiority,
             fresh_seeds: (3..8).map(ProgramSeed).collect(),
         },
-        checks: ChecksMode::FirstLight,
+        ablation: false,
+        view_check: ViewCheck {
+            sample: 0.0,
+            views: BTreeSet::from(["main".parse().expect("a view")]),
+        },
         budget: Budget {
             max_nodes: 16,
             wall_ms: 3_600_000,

@@ -301,6 +301,17 @@ impl ExecName {
         }
     }
 
+    /// Is its prediction scored? The answer's is placed; checks compare predictions alone.
+    #[must_use]
+    pub const fn is_scored(self) -> bool {
+        match self {
+            Self::Seed(_) | Self::Again { .. } | Self::Fresh(_) | Self::Ablate => true,
+            Self::Final | Self::ViewCheck { .. } | Self::ViewCheckConfirm { .. } | Self::Repro => {
+                false
+            }
+        }
+    }
+
     /// Does its score count for the ranking score? True for search and promotion seeds.
     #[must_use]
     pub const fn is_ranked(self) -> bool {

@@ -8,7 +8,6 @@ mod seeds;
 
 use std::path::PathBuf;
 
-use vec_search::ChecksMode;
 use vec_types::ProgramSeed;
 
 use super::written::{WrittenConfig, WrittenFault};
@@ -46,6 +45,7 @@ fn convert(written: WrittenConfig, check: &mut Checker<'_>) -> Option<Config> {
         guard,
         scoring,
         execution,
+        ablation,
         viewcheck,
         gpu,
         engineer,
@@ -53,7 +53,6 @@ fn convert(written: WrittenConfig, check: &mut Checker<'_>) -> Option<Config> {
         models,
         playbook,
         restarts,
-        checks,
         fault,
         purpose,
         hypothesis,
@@ -76,6 +75,7 @@ fn convert(written: WrittenConfig, check: &mut Checker<'_>) -> Option<Config> {
         guard: seeds::guard(guard, check),
         scoring: numbers::scoring(scoring, check),
         execution: numbers::execution(execution, check),
+        ablation: numbers::ablation(ablation),
         viewcheck: numbers::viewcheck(viewcheck, check),
         gpu: numbers::gpu(gpu, check),
         engineer: numbers::engineer(engineer, check),
@@ -83,7 +83,6 @@ fn convert(written: WrittenConfig, check: &mut Checker<'_>) -> Option<Config> {
         models,
         playbook: numbers::playbook(playbook, check),
         restarts: numbers::restarts(restarts, check),
-        checks: checks_of(checks, check),
         fault: fault_points(fault, check),
         purpose: check.text("purpose", purpose),
         hypothesis: check.text("hypothesis", hypothesis),
@@ -104,12 +103,6 @@ fn mode_of(written: Option<Mode>, check: &mut Checker<'_>) -> Mode {
 fn board_path(written: Option<String>, check: &mut Checker<'_>) -> PathBuf {
     let written = check.required("board", written, "the path of a board definition");
     check.layers().resolve(&written.unwrap_or_default())
-}
-
-fn checks_of(written: Option<ChecksMode>, check: &mut Checker<'_>) -> ChecksMode {
-    check
-        .required("checks", written, "`checks: first_light`")
-        .unwrap_or(ChecksMode::FirstLight)
 }
 
 fn fault_points(written: Option<WrittenFault>, check: &mut Checker<'_>) -> Fault {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use vec_search::{ChecksMode, GuardKind};
+use vec_search::GuardKind;
 
 use super::{DraftPolicy, EngineerFramework, Mode, Role};
 
@@ -36,6 +36,7 @@ written!(WrittenConfig {
     guard: WrittenGuard,
     scoring: WrittenScoring,
     execution: WrittenExecution,
+    ablation: WrittenAblation,
     viewcheck: WrittenViewCheck,
     gpu: WrittenGpu,
     engineer: WrittenEngineer,
@@ -43,7 +44,6 @@ written!(WrittenConfig {
     models: WrittenModels,
     playbook: WrittenPlaybook,
     restarts: WrittenRestarts,
-    checks: ChecksMode,
     fault: WrittenFault,
     purpose: String,
     hypothesis: String,
@@ -112,7 +112,11 @@ written!(WrittenExecution {
     output_max_gb: f64,
     time_limit_s: u32,
 });
-written!(WrittenViewCheck { lock_wait_s: u32 });
+written!(WrittenAblation { enabled: bool });
+written!(WrittenViewCheck {
+    sample: f64,
+    lock_wait_s: u32
+});
 written!(WrittenGpu { slots: u32 });
 written!(WrittenEngineer {
     minutes: f64,

@@ -209,8 +209,6 @@ pub enum Reason {
         /// What it lacks.
         levels: Vec<IsolationLevel>,
     },
-    /// View check and ablation are not run.
-    ChecksFirstLight,
     /// An ancestor's evidence is tainted.
     TaintedAncestor {
         /// The ancestors.
@@ -238,9 +236,6 @@ impl fmt::Display for Reason {
             Self::MissingIsolation { levels } => {
                 let words: Vec<&str> = levels.iter().map(|level| level.as_str()).collect();
                 write!(f, "sandbox isolation missing: {}", words.join(", "))
-            }
-            Self::ChecksFirstLight => {
-                f.write_str("checks: first_light (view check and ablation not run)")
             }
             Self::TaintedAncestor { runs } => {
                 let words: Vec<&str> = runs.iter().map(RunId::as_str).collect();

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vec_search::{
-    Budget, ChecksMode, CommitInfo, Continuation, Draft, Effect, EngineerEnd, Event, ExecReport,
-    ExecResult, Family, Guard, GuardKind, Import, ImportEnd, MethodState, Mt19937, Outcome,
-    PlanResult, Plateau, Policy, ReviewVerdict, RunState, ScoreResult, SeedProgram, Select,
-    SessionReport,
+    Budget, CommitInfo, Continuation, Draft, Effect, EngineerEnd, Event, ExecReport, ExecResult,
+    Family, Guard, GuardKind, Import, ImportEnd, MethodState, Mt19937, Outcome, PlanResult,
+    Plateau, Policy, ReviewVerdict, RunState, ScoreResult, SeedProgram, Select, SessionReport,
+    ViewCheck,
 };
 use vec_types::{
     CandidateFault, Digest, ExecName, NodeId, Operator, Part, Plan, ProgramSeed, RunNode, Score,
@@ -68,7 +68,11 @@ fn policy(max_nodes: u32, imports: u32) -> Policy {
             kind: GuardKind::Noninferiority,
             fresh_seeds: (3..8).map(ProgramSeed).collect(),
         },
-        checks: ChecksMode::FirstLight,
+        ablation: false,
+        view_check: ViewCheck {
+            sample: 0.0,
+            views: RULERS.iter().map(|r| r.parse().expect("id")).collect(),
+        },
         budget: Budget {
             max_nodes,
             wall_ms: 100 * DAY_MS,

@@ -1,9 +1,9 @@
-//! Final selection up to the guard: the baseline is written first, then candidates are reviewed
-//! and run their missing seeds (FIN-03..06).
+//! Final selection up to the guard: the baseline is written first, then candidates are reviewed,
+//! checked, and run their missing seeds (FIN-03..06).
 
 use vec_types::{ExecName, NodeId, Phase, UnixMs};
 
-use super::{guarding, next_rerun, promotion, review, start};
+use super::{checks, guarding, next_rerun, promotion, review, start};
 use crate::inputs::tree_digest;
 use crate::node::RerunStage;
 use crate::ranking::{final_candidates, is_reviewed};
@@ -17,7 +17,8 @@ pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
     let Some(finale) = &run.finale else {
         return begin(run);
     };
-    let steps: [fn(&Run, &Finale, UnixMs) -> Step; 3] = [place_baseline, reviews, missing_seeds];
+    let steps: [fn(&Run, &Finale, UnixMs) -> Step; 4] =
+        [place_baseline, reviews, view_checks, missing_seeds];
     for step in steps {
         match step(run, finale, at) {
             Step::Do(batch) => return batch,
@@ -135,6 +136,31 @@ fn reviews(run: &Run, finale: &Finale, at: UnixMs) -> Step {
         }
     }
     if waits { Step::Wait } else { Step::Passed }
+}
+
+/// Missing view checks, one candidate after another (FIN-05).
+fn view_checks(run: &Run, finale: &Finale, at: UnixMs) -> Step {
+    if finale.guard.is_some() {
+        return Step::Passed;
+    }
+    for node in finale.remaining().filter_map(|id| run.node(id)) {
+        if node.view.is_fit() {
+            continue;
+        }
+        if node.view.is_out() {
+            return skip(node.id, SkipReason::ViewCheck);
+        }
+        if at >= run.deadlines().guard_deadline {
+            return skip(node.id, SkipReason::Deadline);
+        }
+        let batch = checks::begin(run, node);
+        return if batch.is_empty() {
+            Step::Wait
+        } else {
+            Step::Do(batch)
+        };
+    }
+    Step::Passed
 }
 
 /// Missing promotion seeds, one candidate after another (FIN-06).

@@ -3,7 +3,7 @@
 
 use vec_types::{InfraFault, NodeStatus, UnixMs};
 
-use super::start;
+use super::{checks, start};
 use crate::identity::has_same_output;
 use crate::inputs::settlement_digest;
 use crate::node::{Ending, GenFault, Node, Stage};
@@ -28,6 +28,9 @@ fn step(run: &Run, node: &Node, at: UnixMs) -> Vec<Event> {
     }
     if at >= run.times.settle_deadline {
         return settle_now(run, node, "not settled by the settlement deadline", true);
+    }
+    if let Some(batch) = checks::before_analysis(run, node, at) {
+        return batch;
     }
     let Some(effect) = node.due_effect().filter(|effect| !run.is_in_work(effect)) else {
         return Vec::new();
@@ -54,7 +57,8 @@ fn too_late(run: &Run, node: &Node, at: UnixMs) -> Option<&'static str> {
 /// Ends a node wherever it stands: with its own ending if it has one, else as interrupted.
 pub(super) fn settle_now(run: &Run, node: &Node, why: &str, budget_cut: bool) -> Vec<Event> {
     if let Some(ending) = node.stage.ending() {
-        return settle(run, node, ending);
+        let cut = checks::is_open(run, node).then(|| checks::cut(node));
+        return cut.into_iter().chain(settle(run, node, ending)).collect();
     }
     if !node.is_own() {
         return rescore_cut(node, why);

@@ -3,7 +3,7 @@
 
 use vec_types::{ExecName, NodeId, Phase, ProgramSeed, Score, UnixMs};
 
-use super::{first_failure, next_rerun, start};
+use super::{checks, first_failure, next_rerun, start};
 use crate::inputs::{promotion_digest, tree_digest};
 use crate::node::{Node, PromotionState, RerunStage, SEED_0};
 use crate::planted::{self, Bug};
@@ -14,8 +14,14 @@ use crate::{Event, PromotionFailure};
 /// Starts the next promotion during search (O-PRO-1: after every settlement and completion).
 pub(super) fn sweep(run: &Run, at: UnixMs) -> Vec<Event> {
     let may = run.phase == Phase::Search && at < run.times.cutoff && run.promoting.is_none();
-    let node = may.then(|| next_promotion(run)).flatten();
-    node.map_or_else(Vec::new, |node| vec![started(run, node)])
+    match may.then(|| next_promotion(run)).flatten() {
+        None => Vec::new(),
+        Some(node) if node.view.is_fit() || planted::is(Bug::PromotionUnchecked) => {
+            vec![started(run, node)]
+        }
+        // VCK-03: its view check comes first.
+        Some(node) => checks::begin(run, node),
+    }
 }
 
 pub(super) fn started(run: &Run, node: &Node) -> Event {

@@ -54,7 +54,10 @@ fn estimate(run: &Run, reserve: &Reserve) -> i64 {
     let place_ms = |node: &Node| Measured::of(node, reserve).place_ms;
     let checks: i64 = candidates
         .iter()
-        .map(|node| review_ms(run, node) + missing_seeds(run, node) * run_ms(node))
+        .map(|node| {
+            let runs = missing_seeds(run, node) + i64::from(!node.view.is_fit());
+            review_ms(run, node) + runs * run_ms(node)
+        })
         .sum();
     let worst_run = candidates
         .iter()

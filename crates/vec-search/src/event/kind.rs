@@ -39,6 +39,8 @@ impl Event {
             | Self::NodeCreated { node, .. }
             | Self::NodeSettled { node, .. }
             | Self::RefutedDirection { node, .. }
+            | Self::AblationResult { node, .. }
+            | Self::ViewCheckResult { node, .. }
             | Self::PromotionStart { node, .. }
             | Self::PromotionDone { node, .. }
             | Self::PromotionFailed { node, .. }
@@ -75,6 +77,8 @@ impl Event {
             Self::FallbackToDraft { .. } => "fallback_to_draft",
             Self::Select { .. } => "select",
             Self::DraftPick { .. } => "draft_pick",
+            Self::AblationResult { .. } => "ablation_result",
+            Self::ViewCheckResult { .. } => "viewcheck_result",
             Self::Imported { .. } => "imported",
             Self::EpochAdvance { .. } => "epoch_advance",
             Self::ResumePick { .. } => "resume_started",
@@ -129,6 +133,8 @@ impl Event {
             Self::EffectStarted { .. } => "start of work (requirements b.2)",
             Self::NodeSettled { .. } => "settlement (requirements b.1, SEL-11, SEL-12)",
             Self::RefutedDirection { .. } => "refuted direction (REF-01)",
+            Self::AblationResult { .. } => "result of a control run (ABL-02, O-ABL-1)",
+            Self::ViewCheckResult { .. } => "verdict of a view check (VCK-02)",
             Self::PromotionStart { .. } => "promotion queue (PRO-01, PRO-02, EPO-04)",
             Self::PromotionDone { .. } => "ranking score of promoted nodes (PRO-02)",
             Self::PromotionFailed { .. } => "end of a promotion (O-PRO-1, PRO-06)",

@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::{Node, Past, Promotion, PromotionState, Reruns};
 use crate::SeedProgram;
+use crate::checks::{MechanismActive, ViewState, ViewTrigger};
 
 /// Facts that few nodes have.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,6 +14,9 @@ pub(crate) struct Facts {
     pub promotion: Promotion,
     pub reruns: Reruns,
     pub refuted: Option<String>,
+    /// Result of the control run (ABL-02).
+    pub ablation: Option<MechanismActive>,
+    pub view: ViewState,
 }
 
 /// [`Facts`] of a node; absent = none, which reads as the default.
@@ -30,6 +34,12 @@ static NONE: Facts = Facts {
     },
     reruns: Reruns::new(),
     refuted: None,
+    ablation: None,
+    view: ViewState {
+        verdict: None,
+        attempts: 0,
+        trigger: ViewTrigger::Sample,
+    },
 };
 
 impl From<Facts> for Rare {

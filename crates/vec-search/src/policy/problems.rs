@@ -19,6 +19,7 @@ pub(super) fn problems(policy: &Policy) -> Vec<String> {
     library(policy, &mut problems);
     seed_programs(policy, &mut problems);
     scoring(policy, &mut problems);
+    checks(policy, &mut problems);
     problems.0
 }
 
@@ -29,6 +30,22 @@ impl Problems {
         if !holds {
             self.0.push(text.into());
         }
+    }
+}
+
+fn checks(policy: &Policy, problems: &mut Problems) {
+    let (sample, views) = (policy.view_check.sample, &policy.view_check.views);
+    problems.must(
+        (0.0..=1.0).contains(&sample),
+        format!("viewcheck.sample must be in 0..=1, found {sample}"),
+    );
+    problems.must(!views.is_empty(), "view_check_views names no view");
+    let objective = policy.objective_views();
+    for view in views {
+        problems.must(
+            objective.contains(view),
+            format!("view_check_views: {view} is no objective view"),
+        );
     }
 }
 

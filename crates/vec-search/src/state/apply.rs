@@ -1,11 +1,11 @@
 //! The change that each event makes. Events have passed [`super::check`], so nothing fails here;
 //! a value that the check has shown to exist is read by `if let`.
 
-use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
+use vec_types::{InfraFault, NodeId, Operator, Phase, StopReason, UnixMs};
 
 use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_import, apply_tree};
 use crate::node::{Ended, Ending, Stage};
-use crate::{DraftMode, Effect, Event};
+use crate::{DraftMode, Effect, Event, ViewVerdict};
 
 pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
     match event {
@@ -63,6 +63,16 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
                 node.refuted = Some(text.clone());
             }
         }
+        Event::AblationResult {
+            node,
+            mechanism_active,
+            ..
+        } => {
+            if let Some(node) = run.node_mut(*node) {
+                node.ablation = Some(*mechanism_active);
+            }
+        }
+        Event::ViewCheckResult { node, verdict, .. } => conclude_check(run, *node, *verdict),
         Event::PromotionStart { .. } => apply_final::start_promotion(run, event),
         Event::PromotionDone { .. } | Event::PromotionFailed { .. } => {
             apply_final::end_promotion(run, event);
@@ -106,6 +116,15 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
                 },
             };
         }
+    }
+}
+
+fn conclude_check(run: &mut Run, id: NodeId, verdict: ViewVerdict) {
+    run.checking.remove(&id);
+    let Some(node) = run.node_mut(id) else { return };
+    match verdict {
+        ViewVerdict::Unknown => node.view.attempts += 1,
+        verdict => node.view.verdict = Some(verdict),
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use vec_types::{CandidateFault, ExecName, InfraFault, RulerId, ScoreReport, UnixMs};
+use vec_types::{
+    CandidateFault, ExecName, InfraFault, NodeId, Phase, RulerId, ScoreReport, UnixMs,
+};
 
 use super::Run;
 use super::names::Names;
@@ -13,7 +15,7 @@ use crate::node::{
 };
 use crate::{
     CommitInfo, Effect, ExecReport, ExecResult, MethodState, Outcome, PlanResult, ReviewVerdict,
-    ScoreResult, SessionReport,
+    ScoreResult, SessionReport, ViewTrigger,
 };
 
 type Objective = BTreeMap<RulerId, f64>;
@@ -22,10 +24,19 @@ type Objective = BTreeMap<RulerId, f64>;
 pub(super) fn started(run: &mut Run, at: UnixMs, effect: &Effect) {
     let epoch = run.epoch;
     match effect {
-        Effect::Execute { node, exec } => {
-            let Some(node) = run.node_mut(*node) else {
+        Effect::Execute { node: id, exec } => {
+            if let ExecName::ViewCheck { .. } = exec {
+                begin_check(run, *id);
+            }
+            let Some(node) = run.node_mut(*id) else {
                 return;
             };
+            if matches!(
+                exec,
+                ExecName::Ablate | ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. }
+            ) {
+                node.reruns.add(*exec);
+            }
             if *exec == SEED_0 {
                 node.epoch = epoch;
                 node.is_executed = true;
@@ -37,6 +48,19 @@ pub(super) fn started(run: &mut Run, at: UnixMs, effect: &Effect) {
             run.review_since.insert(*node, at);
         }
         _ => {}
+    }
+}
+
+/// Who asked for a view check shows in where its node stands.
+fn begin_check(run: &mut Run, id: NodeId) {
+    run.checking.insert(id);
+    let is_final = run.phase == Phase::Final;
+    if let Some(node) = run.node_mut(id) {
+        node.view.trigger = match node.settled() {
+            None => ViewTrigger::Sample,
+            Some(_) if is_final => ViewTrigger::Final,
+            Some(_) => ViewTrigger::Promotion,
+        };
     }
 }
 
@@ -150,7 +174,7 @@ fn end_rerun(
 fn rerun_executed(exec: ExecName, report: ExecReport) -> RerunStage {
     match report.result {
         ExecResult::Fault { fault, detail } => RerunStage::Faulty { fault, detail },
-        ExecResult::Done { .. } if exec == ExecName::Final => RerunStage::Ran { report },
+        ExecResult::Done { .. } if !exec.is_scored() => RerunStage::Ran { report },
         ExecResult::Done { .. } => RerunStage::Score { report },
     }
 }

@@ -4,7 +4,9 @@
 use vec_types::{NodeId, NodeStatus, Operator, Phase, UnixMs};
 
 use super::{Run, apply_tree, check_effect, check_final, check_import};
+use crate::checks;
 use crate::node::{Node, PromotionState};
+use crate::planted::{self, Bug};
 use crate::{CorruptRun, Event};
 
 pub(super) fn check(run: Option<&Run>, at: UnixMs, event: &Event) -> Result<(), CorruptRun> {
@@ -62,6 +64,8 @@ impl Check<'_> {
             Event::NodeCreated { .. } => self.created(),
             Event::NodeSettled { node, status, .. } => self.settled(*node, *status),
             Event::RefutedDirection { node, parent, .. } => self.refuted(*node, *parent),
+            Event::AblationResult { node, .. } => self.ablation(*node),
+            Event::ViewCheckResult { node, attempt, .. } => self.view_check(*node, *attempt),
             Event::PromotionStart { node, .. }
             | Event::PromotionDone { node, .. }
             | Event::PromotionFailed { node, .. } => self.promotion(*node),
@@ -252,6 +256,33 @@ impl Check<'_> {
         Err(CorruptRun::Refuted { node, why })
     }
 
+    fn ablation(&self, node: NodeId) -> Result<(), CorruptRun> {
+        let found = self.node(node)?;
+        let is_owed = self.run.policy.ablation && found.ablation.is_none();
+        if is_owed && checks::takes_ablation(found) {
+            return Ok(());
+        }
+        let why = "no result of a control run is due";
+        Err(CorruptRun::Check {
+            kind: self.kind(),
+            node,
+            why,
+        })
+    }
+
+    fn view_check(&self, node: NodeId, attempt: u32) -> Result<(), CorruptRun> {
+        let found = self.node(node)?;
+        if self.run.checking.contains(&node) && attempt == found.view.attempts {
+            return Ok(());
+        }
+        let why = "no such view check has begun";
+        Err(CorruptRun::Check {
+            kind: self.kind(),
+            node,
+            why,
+        })
+    }
+
     fn promotion(&self, node: NodeId) -> Result<(), CorruptRun> {
         let found = self.node(node)?;
         let (generation, epoch, starts) = match self.event {
@@ -276,6 +307,8 @@ impl Check<'_> {
             "another generation"
         } else if !found.is_scored() {
             "it is not scored"
+        } else if starts && !found.view.is_fit() && !planted::is(Bug::PromotionUnchecked) {
+            "its view check has not passed"
         } else if !state_fits {
             "the promotion is in another state or epoch, or another one runs"
         } else {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use vec_types::{Digest, ExecName, Table, ViewId};
 
 use super::Run;
+use crate::checks;
 use crate::{
     CorruptRun, Effect, ExecResult, MethodState, Outcome, REVIEW_ATTEMPTS_MAX, SessionReport,
 };
@@ -33,6 +34,9 @@ fn is_due(run: &Run, effect: &Effect) -> bool {
     }
     match effect {
         Effect::Execute { exec, .. } | Effect::Score { exec, .. } => {
+            if matches!(effect, Effect::Execute { .. }) && checks::is_due(run, node, *exec) {
+                return true;
+            }
             let rerun = node.reruns.get(exec);
             rerun
                 .and_then(|rerun| rerun.effect(node.id, *exec))
@@ -106,9 +110,10 @@ fn missing_view(run: &Run, exec: ExecName, digests: &Table<ViewId, Digest>) -> O
         | ExecName::Again { .. }
         | ExecName::Fresh(_)
         | ExecName::Ablate
-        | ExecName::ViewCheck { .. }
-        | ExecName::ViewCheckConfirm { .. }
         | ExecName::Repro => run.policy.objective_views(),
+        ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. } => {
+            run.policy.view_check.views.iter().collect()
+        }
     };
     views
         .into_iter()

@@ -50,6 +50,7 @@ fn finale_fits(run: &Run, finale: &Finale, event: &Event) -> bool {
             finale.guard.is_none()
                 && *baseline == finale.baseline
                 && finale.remaining().any(|id| id == *candidate)
+                && run.node(*candidate).is_some_and(|node| node.view.is_fit())
         }
         Event::GuardResult { candidate, .. } => {
             let guarded = finale.guard.as_ref().map(|guard| guard.candidate);

@@ -27,6 +27,8 @@ pub(crate) struct Run {
     pub nodes: Vec<Node>,
     pub running: BTreeSet<NodeId>,
     pub suspended: BTreeSet<NodeId>,
+    /// Nodes whose view check has begun and has no result.
+    pub checking: BTreeSet<NodeId>,
     pub promoting: Option<NodeId>,
     /// Objective views, sorted.
     pub views: Vec<ViewId>,
@@ -110,6 +112,7 @@ impl Run {
             running: BTreeSet::new(),
             suspended: BTreeSet::new(),
             promoting: None,
+            checking: BTreeSet::new(),
             views: policy.objective_views().into_iter().cloned().collect(),
             index: Index::default(),
             names: Names::default(),

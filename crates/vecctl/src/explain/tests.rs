@@ -1,13 +1,13 @@
 //! Explanations of a real little run directory: a real fold with made-up effects in a real archive.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use vec_launcher::run_view;
 use vec_search::{
-    Budget, ChecksMode, CommitInfo, Continuation, Draft as Order, Effect, EngineerEnd, Event,
-    ExecReport, ExecResult, Family, Guard, GuardKind, MethodState, Outcome, PlanResult, Plateau,
-    Policy, ReviewVerdict, ScoreResult, SeedProgram, Select, SessionReport,
+    Budget, CommitInfo, Continuation, Draft as Order, Effect, EngineerEnd, Event, ExecReport,
+    ExecResult, Family, Guard, GuardKind, MethodState, Outcome, PlanResult, Plateau, Policy,
+    ReviewVerdict, ScoreResult, SeedProgram, Select, SessionReport, ViewCheck,
 };
 use vec_store::{Archive, RunLayout};
 use vec_types::{
@@ -75,7 +75,11 @@ fn policy() -> Policy {
             kind: GuardKind::Noninferiority,
             fresh_seeds: (3..8).map(ProgramSeed).collect(),
         },
-        checks: ChecksMode::FirstLight,
+        ablation: false,
+        view_check: ViewCheck {
+            sample: 0.0,
+            views: BTreeSet::from(["main".parse().expect("a view")]),
+        },
         budget: Budget {
             max_nodes: NODES,
             wall_ms: 3_600_000,

@@ -4,13 +4,13 @@
 use vec_types::SearchSeed;
 
 use crate::config::written::{
-    WrittenBudget, WrittenConcurrency, WrittenEngineer, WrittenEngineerStall, WrittenExecution,
-    WrittenFinal, WrittenGpu, WrittenPlaybook, WrittenRestarts, WrittenScoring, WrittenSeedStates,
-    WrittenViewCheck,
+    WrittenAblation, WrittenBudget, WrittenConcurrency, WrittenEngineer, WrittenEngineerStall,
+    WrittenExecution, WrittenFinal, WrittenGpu, WrittenPlaybook, WrittenRestarts, WrittenScoring,
+    WrittenSeedStates, WrittenViewCheck,
 };
 use crate::config::{
-    Budget, Concurrency, Engineer, EngineerStall, Execution, Final, Gpu, PlaybookTuning, Restarts,
-    Scoring, SeedStates, ViewCheck,
+    Ablation, Budget, Concurrency, Engineer, EngineerStall, Execution, Final, Gpu, PlaybookTuning,
+    Restarts, Scoring, SeedStates, ViewCheck,
 };
 use crate::load::{Checker, Numbers};
 
@@ -139,9 +139,20 @@ pub(super) fn execution(written: Option<WrittenExecution>, check: &mut Checker<'
 }
 
 pub(super) fn viewcheck(written: Option<WrittenViewCheck>, check: &mut Checker<'_>) -> ViewCheck {
-    let WrittenViewCheck { lock_wait_s } = Checker::block(written);
+    let WrittenViewCheck {
+        sample,
+        lock_wait_s,
+    } = Checker::block(written);
     ViewCheck {
+        sample: check.number("viewcheck.sample", sample, Numbers::UpTo(1.0)),
         lock_wait_s: check.whole("viewcheck.lock_wait_s", lock_wait_s, 0..=DAY_S),
+    }
+}
+
+pub(super) fn ablation(written: Option<WrittenAblation>) -> Ablation {
+    let WrittenAblation { enabled } = Checker::block(written);
+    Ablation {
+        enabled: enabled.unwrap_or_default(),
     }
 }
 
