@@ -5,7 +5,7 @@ mod past;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vec_search::{DraftMode, Effect, Event};
+use vec_search::{DraftMode, Effect, Event, ViewVerdict};
 use vec_types::{ExecName, FamilyId, NodeId, NodeStatus, Operator, RunNode, Score};
 
 /// One node.
@@ -29,6 +29,10 @@ pub struct Entry {
     pub mean: Option<(Score, u32)>,
     /// Epoch in which each execution started.
     pub epochs: BTreeMap<ExecName, u32>,
+    /// Outcome of its view check, never `unknown`.
+    pub view: Option<ViewVerdict>,
+    /// View checks without a result.
+    pub view_attempts: u32,
     /// Visits that it should have.
     pub visits: u64,
     /// Virtual visits that it should have.
@@ -56,6 +60,14 @@ pub struct Book {
     pub rescore_top_k: u32,
     /// Events so far.
     pub events: u64,
+}
+
+impl Entry {
+    /// Found by a view check of this run to depend on the view's dress.
+    #[must_use]
+    pub fn is_view_dependent(&self) -> bool {
+        self.view == Some(ViewVerdict::ViewDependent)
+    }
 }
 
 impl Book {
@@ -89,6 +101,13 @@ impl Book {
                     entry.mean = Some((*mean, *epoch));
                 }
             }
+            Event::ViewCheckResult { node, verdict, .. } => {
+                if let Some(entry) = self.entry_mut(*node) {
+                    let is_unknown = *verdict == ViewVerdict::Unknown;
+                    entry.view_attempts += u32::from(is_unknown);
+                    entry.view = entry.view.or((!is_unknown).then_some(*verdict));
+                }
+            }
             other => self.write_past(other),
         }
     }
@@ -113,6 +132,8 @@ impl Book {
             work: None,
             mean: None,
             epochs: BTreeMap::new(),
+            view: None,
+            view_attempts: 0,
             visits: 0,
             virtual_visits: 0,
         });

@@ -9,7 +9,7 @@ use vec_search::{
 };
 use vec_types::{
     CandidateFault, Digest, ExecName, FamilyId, Part, Plan, ProgramSeed, Score, ScoreReport,
-    SearchSeed, SeedState, TreeId, UnixMs,
+    SearchSeed, SeedState, Table, TreeId, UnixMs, ViewId,
 };
 
 /// When runs start.
@@ -190,11 +190,8 @@ pub fn written(line: &str) -> MethodState {
 /// A finished execution whose prediction on every view has the digest of `text`.
 #[must_use]
 pub fn done(policy: &Policy, exec: ExecName, text: &str, wall_ms: i64) -> Outcome {
-    let mut views: Vec<_> = policy.objective_views().into_iter().cloned().collect();
-    if exec == ExecName::Final {
-        views = vec![policy.final_view.clone()];
-    }
-    let digest = |view: &vec_types::ViewId| Digest::of(format!("{view}{text}").as_bytes());
+    let views = check_views(policy, exec);
+    let digest = |view: &ViewId| Digest::of(format!("{view}{text}").as_bytes());
     Outcome::Executed {
         report: ExecReport {
             result: ExecResult::Done {
@@ -207,6 +204,39 @@ pub fn done(policy: &Policy, exec: ExecName, text: &str, wall_ms: i64) -> Outcom
     }
 }
 
+/// A finished execution of a check whose predictions are those of `before`, if that has all views.
+#[must_use]
+pub fn done_as(
+    policy: &Policy,
+    exec: ExecName,
+    before: &Table<ViewId, Digest>,
+    wall_ms: i64,
+) -> Option<Outcome> {
+    let digests: Table<ViewId, Digest> = check_views(policy, exec)
+        .into_iter()
+        .map(|view| Some((view.clone(), *before.get(&view)?)))
+        .collect::<Option<_>>()?;
+    Some(Outcome::Executed {
+        report: ExecReport {
+            wall_ms: digests.keys().map(|view| (view.clone(), wall_ms)).collect(),
+            result: ExecResult::Done { digests },
+            max_rss_kib: Some(1_000),
+            harness_ms: 10,
+        },
+    })
+}
+
+/// Views that an execution is for.
+fn check_views(policy: &Policy, exec: ExecName) -> Vec<ViewId> {
+    match exec {
+        ExecName::Final => vec![policy.final_view.clone()],
+        ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. } => {
+            policy.view_check.views.iter().cloned().collect()
+        }
+        _ => policy.objective_views().into_iter().cloned().collect(),
+    }
+}
+
 /// A candidate's fault during execution.
 #[must_use]
 pub fn fault(fault: CandidateFault) -> Outcome {
@@ -216,7 +246,7 @@ pub fn fault(fault: CandidateFault) -> Outcome {
                 fault,
                 detail: "exit status 1".to_owned(),
             },
-            wall_ms: vec_types::Table::new(),
+            wall_ms: Table::new(),
             max_rss_kib: None,
             harness_ms: 10,
         },

@@ -38,6 +38,9 @@ words! {
         Coverage = "coverage",
         /// A promotion measures every seed in its epoch and takes the mean of exactly those.
         Promotion = "promotion",
+        /// Control runs and view checks say what their outputs say; what is promoted or guarded has
+        /// passed its view check.
+        Checks = "checks",
         /// No deadline moves later, and the hard end never moves.
         Deadlines = "deadlines",
         /// What is wanted is sorted, unique, has a deadline; one thing at a time with one node.

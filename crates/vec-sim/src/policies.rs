@@ -48,6 +48,8 @@ pub(crate) fn any(random: &mut Random) -> Policy {
             max_resume: random.small(4),
         };
     }
+    policy.ablation = random.hits(50);
+    policy.view_check.sample = f64::from(random.small(40)) / 100.0;
     policy.guard.fresh_seeds.truncate(2 + random.index(4));
     policy.promotion_seeds.truncate(random.index(3));
     policy

@@ -76,7 +76,7 @@ impl Row {
             is_own: node.origin.is_none(),
             is_promoting: node.promotion == "running",
             is_refused: node.review == "fail",
-            is_view_dependent: node.view_dependent,
+            is_view_dependent: node.view_dependent || entry.is_view_dependent(),
         }
     }
 

@@ -81,6 +81,28 @@ words! {
         BusyAvoided = "busy_avoided",
         /// Excluded by the view check.
         ViewDependent = "view_dependent",
+        /// A control run with another output.
+        MechanismActive = "mechanism_active",
+        /// A control run with the same output.
+        MechanismIdle = "mechanism_idle",
+        /// A control run without a comparable result.
+        MechanismUnclear = "mechanism_unclear",
+        /// A view check of a sampled node.
+        ViewSampled = "view_sampled",
+        /// A view check in front of a promotion.
+        ViewBeforePromotion = "view_before_promotion",
+        /// A view check of a finalist.
+        ViewBeforeFinal = "view_before_final",
+        /// The same output in disguise.
+        ViewSame = "view_same",
+        /// Found to depend on how its view is dressed.
+        ViewFound = "view_found",
+        /// Another output each time.
+        ViewNondeterministic = "view_nondeterministic",
+        /// A view check without a result.
+        ViewUnknown = "view_unknown",
+        /// A finalist that its view check put out.
+        SkippedViewCheck = "skipped_view_check",
         /// A seed at its child cap was passed over.
         Blocked = "blocked",
         /// Equal ranks in one selection.

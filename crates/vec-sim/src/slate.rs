@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vec_search::{NodeView, Policy, REVIEW_ATTEMPTS_MAX, RunState};
+use vec_search::{NodeView, Policy, REVIEW_ATTEMPTS_MAX, RunState, VIEW_CHECK_ATTEMPTS_MAX};
 use vec_types::{Digest, NodeId, NodeStatus, Operator, ProgramSeed, ScoreReport, SeedState};
 
 use crate::book::{Book, Entry};
@@ -139,6 +139,8 @@ fn candidate(policy: &Policy, node: &NodeView<'_>, entry: &Entry) -> Candidate {
             && !node.no_progress
             && node.review != "fail"
             && !node.view_dependent
+            && !entry.is_view_dependent()
+            && entry.view_attempts < VIEW_CHECK_ATTEMPTS_MAX
             && node.promotion != "failed",
         is_gated: node.is_method_auto && !is_passed,
         is_reviewed: node.operator == Operator::Seed || is_passed,

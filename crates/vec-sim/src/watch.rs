@@ -4,6 +4,7 @@
 //! Nodes that an event touches are compared at once, all of them every [`FULL_CHECK`] events and at
 //! the end; a check of every node after every event would cost more than everything else.
 
+mod checks;
 mod effects;
 mod finale;
 mod promotion;
@@ -31,6 +32,7 @@ pub struct Watch {
     pub tally: Tally,
     /// What the events said.
     pub book: Book,
+    checks: checks::Checks,
     effects: effects::Effects,
     finale: finale::Finale,
     selection: selection::Selection,
@@ -59,6 +61,7 @@ impl Watch {
             .saw(state, &self.book, event, &mut self.tally);
         ranking::saw(state, &self.book, event, &mut self.tally);
         promotion::saw(state, &self.book, event);
+        self.checks.saw(state, &self.book, event);
         self.write(state, event);
         self.times(state, event);
         self.shelved.saw(state, event, &mut self.tally);

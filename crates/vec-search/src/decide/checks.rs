@@ -2,7 +2,7 @@
 //! (ABL-01, VCK-01..06). One view check at a time is moved by promotion and final selection; sampled
 //! ones belong to their node's pipeline.
 
-use vec_types::{ExecName, UnixMs};
+use vec_types::{ExecName, Phase, UnixMs};
 
 use super::start;
 use crate::checks::{self, Course};
@@ -24,6 +24,8 @@ pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
 fn move_on(run: &Run, node: &Node, at: UnixMs) -> Vec<Event> {
     match checks::course(run, node) {
         Course::Needs(effect) if run.is_in_work(&effect) => Vec::new(),
+        // Final selection has an order of its own, the baseline's answer first (FIN-03).
+        Course::Needs(_) if run.phase == Phase::Final => Vec::new(),
         Course::Needs(_) if at >= run.deadlines().guard_deadline => Vec::new(),
         Course::Needs(effect) => start(effect),
         Course::Over(verdict, why) => vec![Event::ViewCheckResult {
@@ -37,16 +39,21 @@ fn move_on(run: &Run, node: &Node, at: UnixMs) -> Vec<Event> {
     }
 }
 
-/// Begins a node's view check, unless another one that promotion or final selection asked for is
-/// under way.
+/// Begins a node's view check or goes on with it, unless one that promotion or final selection asked
+/// for is under way.
 pub(super) fn begin(run: &Run, node: &Node) -> Vec<Event> {
-    let mut begun = run.checking.iter().filter_map(|id| run.node(*id));
-    if run.checking.contains(&node.id) || begun.any(|other| other.settled().is_some()) {
+    let begun = run.checking.iter().filter_map(|id| run.node(*id));
+    let mut settled = begun.filter(|other| other.settled().is_some());
+    let is_busy = |other: &Node| match checks::course(run, other) {
+        Course::Needs(effect) => run.is_in_work(&effect),
+        Course::Over(..) => false,
+    };
+    if settled.any(is_busy) {
         return Vec::new();
     }
     match checks::course(run, node) {
-        Course::Needs(effect) => start(effect),
-        Course::Over(..) => Vec::new(),
+        Course::Needs(effect) if !run.is_in_work(&effect) => start(effect),
+        Course::Needs(_) | Course::Over(..) => Vec::new(),
     }
 }
 

@@ -54,6 +54,8 @@ impl Book {
             work,
             mean,
             epochs,
+            view: None,
+            view_attempts: 0,
             visits: 0,
             virtual_visits: 0,
         });

@@ -1,7 +1,8 @@
 //! Which rules an event shows by itself.
 
 use vec_search::{
-    DraftMode, Effect, Event, Outcome, PromotionFailure, ReviewVerdict, SelectReason, SkipReason,
+    DraftMode, Effect, Event, MechanismActive, Outcome, PromotionFailure, ReviewVerdict,
+    SelectReason, SkipReason, ViewTrigger, ViewVerdict,
 };
 use vec_types::{ExecName, NodeStatus, Operator};
 
@@ -28,7 +29,27 @@ pub(super) fn fired(event: &Event) -> Vec<Rule> {
             let again = execs.iter().any(is_again).then_some(Rule::PromotionAgain);
             [Rule::PromotionStart].into_iter().chain(again).collect()
         }
+        Event::ViewCheckResult {
+            verdict, trigger, ..
+        } => vec![trigger_rule(*trigger), verdict_rule(*verdict)],
         other => single(other).into_iter().collect(),
+    }
+}
+
+const fn trigger_rule(trigger: ViewTrigger) -> Rule {
+    match trigger {
+        ViewTrigger::Sample => Rule::ViewSampled,
+        ViewTrigger::Promotion => Rule::ViewBeforePromotion,
+        ViewTrigger::Final => Rule::ViewBeforeFinal,
+    }
+}
+
+const fn verdict_rule(verdict: ViewVerdict) -> Rule {
+    match verdict {
+        ViewVerdict::Same => Rule::ViewSame,
+        ViewVerdict::ViewDependent => Rule::ViewFound,
+        ViewVerdict::Nondeterministic => Rule::ViewNondeterministic,
+        ViewVerdict::Unknown => Rule::ViewUnknown,
     }
 }
 
@@ -49,6 +70,13 @@ fn single(event: &Event) -> Option<Rule> {
             SelectReason::DebugTarget => return None,
         },
         Event::RefutedDirection { .. } => Rule::Refuted,
+        Event::AblationResult {
+            mechanism_active, ..
+        } => match mechanism_active {
+            MechanismActive::Yes => Rule::MechanismActive,
+            MechanismActive::No => Rule::MechanismIdle,
+            MechanismActive::Unclear => Rule::MechanismUnclear,
+        },
         Event::FallbackToImprove { .. } => Rule::FallbackToImprove,
         Event::PromotionDone { .. } => Rule::PromotionDone,
         Event::PromotionFailed { cause, .. } => match cause {
@@ -73,6 +101,7 @@ fn single(event: &Event) -> Option<Rule> {
         Event::FinalReserve { .. } => Rule::FinalReserve,
         Event::CandidateSkipped { why, .. } => match why {
             SkipReason::Review => Rule::SkippedReview,
+            SkipReason::ViewCheck => Rule::SkippedViewCheck,
             SkipReason::Seeds => Rule::SkippedSeeds,
             SkipReason::Deadline => Rule::SkippedDeadline,
         },

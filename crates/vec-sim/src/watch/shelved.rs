@@ -62,6 +62,7 @@ impl Before {
             Event::PromotionDone { .. }
             | Event::EpochAdvance { .. }
             | Event::Plateau { .. }
+            | Event::ViewCheckResult { .. }
             | Event::EffectEnded {
                 effect: Effect::Review { .. },
                 ..

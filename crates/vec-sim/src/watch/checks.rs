@@ -1,0 +1,153 @@
+//! Control runs and view checks (ABL, VCK): what they say is worked out once more from the results
+//! of executions as the events told them, and what is promoted or guarded has passed.
+
+use std::collections::BTreeMap;
+
+use vec_search::{
+    Effect, Event, ExecResult, MechanismActive, Outcome, RunState, ScoreResult, ViewVerdict,
+};
+use vec_types::{Digest, ExecName, NodeId, ProgramSeed, Table, ViewId};
+
+use crate::Invariant;
+use crate::book::Book;
+use crate::must;
+
+const SEED_0: ExecName = ExecName::Seed(ProgramSeed(0));
+
+type Output = Table<ViewId, Digest>;
+
+/// How an execution ended.
+#[derive(Debug, Clone)]
+enum End {
+    Output(Output),
+    Fault,
+    Lost,
+}
+
+/// What the events told.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    ends: BTreeMap<(NodeId, ExecName), End>,
+}
+
+impl Checks {
+    /// Sees an event before it is in the book.
+    pub(super) fn saw(&mut self, state: &RunState, book: &Book, event: &Event) {
+        match event {
+            Event::EffectEnded { effect, end } => self.write(effect, end),
+            Event::AblationResult {
+                node,
+                mechanism_active,
+                ..
+            } => {
+                let due = self.mechanism(state, *node);
+                must(*mechanism_active == due, Invariant::Checks, || {
+                    format!("node {node}: {mechanism_active:?}, its outputs say {due:?}")
+                });
+            }
+            Event::ViewCheckResult {
+                node,
+                attempt,
+                verdict,
+                ..
+            } => {
+                let due = self.verdict(state, book, *node, *attempt);
+                must(*verdict == due, Invariant::Checks, || {
+                    format!("node {node}: {verdict:?}, its outputs say {due:?}")
+                });
+            }
+            Event::PromotionStart { node, .. }
+            | Event::GuardStart {
+                candidate: node, ..
+            } => {
+                let view = book.entry(*node).and_then(|entry| entry.view);
+                let passed = [ViewVerdict::Same, ViewVerdict::Nondeterministic];
+                must(
+                    view.is_some_and(|view| passed.contains(&view)),
+                    Invariant::Checks,
+                    || format!("node {node} goes on with view check {view:?}"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, effect: &Effect, end: &Outcome) {
+        let (Effect::Execute { node, exec } | Effect::Score { node, exec }) = effect else {
+            return;
+        };
+        let end = match end {
+            Outcome::Executed { report } => match &report.result {
+                ExecResult::Done { digests } => End::Output(digests.clone()),
+                ExecResult::Fault { .. } => End::Fault,
+            },
+            Outcome::Scored {
+                result: ScoreResult::InvalidFormat { .. },
+            } => End::Fault,
+            Outcome::Interrupted { .. } => End::Lost,
+            _ => return,
+        };
+        self.ends.insert((*node, *exec), end);
+    }
+
+    fn output(&self, node: NodeId, exec: ExecName) -> Option<&Output> {
+        match self.ends.get(&(node, exec))? {
+            End::Output(output) => Some(output),
+            End::Fault | End::Lost => None,
+        }
+    }
+
+    fn mechanism(&self, state: &RunState, node: NodeId) -> MechanismActive {
+        let (seed, control) = (
+            self.output(node, SEED_0),
+            self.output(node, ExecName::Ablate),
+        );
+        let (Some(seed), Some(control), Some(policy)) = (seed, control, state.policy()) else {
+            return MechanismActive::Unclear;
+        };
+        let mut views = policy.objective_views().into_iter();
+        if views.all(|view| seed.get(view) == control.get(view)) {
+            MechanismActive::No
+        } else {
+            MechanismActive::Yes
+        }
+    }
+
+    fn verdict(&self, state: &RunState, book: &Book, node: NodeId, attempt: u32) -> ViewVerdict {
+        let names = [
+            ExecName::ViewCheck { attempt },
+            ExecName::ViewCheckConfirm { attempt },
+        ];
+        let lost = |exec| matches!(self.ends.get(&(node, exec)), Some(End::Lost));
+        // An import brings its outputs along.
+        let told = state.node(node).and_then(|node| node.digests);
+        let seed = self.output(node, SEED_0).or(told);
+        let [check, confirm] = names.map(|exec| self.output(node, exec));
+        let views = state.policy().map(|policy| &policy.view_check.views);
+        let equal = |a: Option<&Output>, b: Option<&Output>| match (a, b, views) {
+            (Some(a), Some(b), Some(views)) => views.iter().all(|view| a.get(view) == b.get(view)),
+            _ => false,
+        };
+        let epochs = book.entry(node).map(|entry| &entry.epochs);
+        let began = |exec| {
+            epochs
+                .and_then(|epochs| epochs.get(&exec))
+                .copied()
+                .unwrap_or(0)
+        };
+        let same_data = began(names[0]) == began(SEED_0) && seed.is_some();
+        if lost(names[0]) {
+            ViewVerdict::Unknown
+        } else if equal(seed, check) {
+            ViewVerdict::Same
+        } else if lost(names[1]) {
+            ViewVerdict::Unknown
+        } else if equal(seed, confirm) {
+            ViewVerdict::ViewDependent
+        } else if !same_data && equal(check, confirm) {
+            ViewVerdict::Same
+        } else {
+            ViewVerdict::Nondeterministic
+        }
+    }
+}
