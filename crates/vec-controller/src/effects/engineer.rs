@@ -191,7 +191,10 @@ impl Desk {
         let bin = context.layout.code().join("bin");
         let view_limits = context.limits(&context.board().final_view);
         let inputs = EngineerInputs {
-            work: self.work.clone(),
+            work: vec_sandbox::WorkKind::Host {
+                source: self.work.clone(),
+            },
+            listeners: Vec::new(),
             brief: self.brief.clone(),
             views: context
                 .objective_views()

@@ -210,7 +210,9 @@ impl ViewRun<'_> {
                 id: self.view.clone(),
                 source: self.context.layout.view(self.view),
             }],
-            out: out.to_owned(),
+            out: vec_sandbox::WorkKind::Host {
+                source: out.to_owned(),
+            },
             python: python::binds(self.context),
             argv: argv.to_vec(),
             env: self.context.lock.eval_spec.environment.variables.clone(),
