@@ -116,7 +116,8 @@ written!(WrittenViewCheck { lock_wait_s: u32 });
 written!(WrittenGpu { slots: u32 });
 written!(WrittenEngineer {
     minutes: f64,
-    memory_gb: f64
+    memory_gb: f64,
+    work_gb: f64
 });
 written!(WrittenEngineerStall {
     seconds: u32,
