@@ -221,14 +221,14 @@ impl Bench {
     }
 }
 
+/// The helper of the product under test: an upgrade only adds a directory, so the youngest.
 fn helper() -> PathBuf {
     let dir = prefix().join("sandbox");
-    let mut found = fs::read_dir(&dir).expect("an installed helper").flatten();
-    found
-        .next()
+    let versions = fs::read_dir(&dir).expect("an installed helper").flatten();
+    let helpers = versions.map(|version| version.path().join("vec-sandbox"));
+    helpers
+        .max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
         .expect("one version")
-        .path()
-        .join("vec-sandbox")
 }
 
 #[test]
