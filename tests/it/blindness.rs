@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use vec_exec::disguise;
 use vec_sandbox::{
     ExecInputs, HostLayout, Limits, OutputCaps, PythonBinds, RunControl, Runner, SandboxPlan,
-    TimeLimits, ViewBind, candidate_env, collect,
+    TimeLimits, ViewBind, WorkKind, candidate_env, collect,
 };
 use vec_tests::{prefix, skip};
 use vec_types::{Digest, ViewId};
@@ -152,7 +152,9 @@ impl Bench {
         let inputs = ExecInputs {
             solution,
             views: vec![bind],
-            out: out.clone(),
+            out: WorkKind::Host {
+                source: out.clone(),
+            },
             python: PythonBinds::default(),
             argv: argv.map(str::to_owned).to_vec(),
             env: candidate_env(1, false, None),
@@ -219,14 +221,14 @@ impl Bench {
     }
 }
 
+/// The helper of the product under test: an upgrade only adds a directory, so the youngest.
 fn helper() -> PathBuf {
     let dir = prefix().join("sandbox");
-    let mut found = fs::read_dir(&dir).expect("an installed helper").flatten();
-    found
-        .next()
+    let versions = fs::read_dir(&dir).expect("an installed helper").flatten();
+    let helpers = versions.map(|version| version.path().join("vec-sandbox"));
+    helpers
+        .max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
         .expect("one version")
-        .path()
-        .join("vec-sandbox")
 }
 
 #[test]

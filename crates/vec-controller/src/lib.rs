@@ -22,6 +22,7 @@ mod disk;
 mod driver;
 mod effects;
 mod error;
+mod evidence;
 mod fault;
 mod feed;
 mod portrait;

@@ -12,6 +12,7 @@ use vec_store::{Batch, NewFile, Store, StoredEvent, rel};
 use vec_types::{NodeId, UnixMs, canonical_json};
 
 use crate::error::ControllerError;
+use crate::evidence;
 use crate::fault::{FaultWatch, die};
 use crate::feed::{Feed, Latest};
 use crate::spans::{Span, Spans};
@@ -157,7 +158,8 @@ impl Run {
             if batch.is_empty() {
                 break;
             }
-            self.persist(at, Vec::new(), batch).await?;
+            let files = evidence::files(&self.state, &batch);
+            self.persist(at, files, batch).await?;
         }
         self.account_for_turn();
         self.publish();

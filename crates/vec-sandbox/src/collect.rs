@@ -8,7 +8,7 @@ mod tree;
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -61,17 +61,38 @@ pub enum CollectError {
     },
 }
 
+/// A directory that a hostile program has written.
+#[derive(Debug, Clone, Copy)]
+pub enum ResultDir<'a> {
+    /// By its path on the host.
+    Path(&'a Path),
+    /// By descriptor: a memory work directory.
+    Descriptor(BorrowedFd<'a>),
+}
+
+impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for ResultDir<'a> {
+    fn from(path: &'a P) -> Self {
+        Self::Path(path.as_ref())
+    }
+}
+
+impl<'a> From<BorrowedFd<'a>> for ResultDir<'a> {
+    fn from(fd: BorrowedFd<'a>) -> Self {
+        Self::Descriptor(fd)
+    }
+}
+
 /// Copies the regular file `rel` below `dir` to the new file `dest`; gives its size in bytes.
 ///
 /// # Errors
 /// [`CollectError`]; on error `dest` does not exist.
-pub fn copy_file(
-    dir: &Path,
+pub fn copy_file<'a>(
+    dir: impl Into<ResultDir<'a>>,
     rel: &RelPath,
     dest: &Path,
     cap_bytes: u64,
 ) -> Result<u64, CollectError> {
-    let top = open_top(dir)?;
+    let top = open_top(dir.into())?;
     let path = rel.as_str();
     let fd =
         open_beneath(&top, Path::new(path), READ_FILE).map_err(|errno| open_error(errno, path))?;
@@ -95,7 +116,14 @@ const READ_DIR: OFlag = OFlag::O_RDONLY
     .union(OFlag::O_NOFOLLOW)
     .union(OFlag::O_CLOEXEC);
 
-fn open_top(dir: &Path) -> Result<OwnedFd, CollectError> {
+fn open_top(dir: ResultDir<'_>) -> Result<OwnedFd, CollectError> {
+    let dir = match dir {
+        ResultDir::Path(path) => path,
+        ResultDir::Descriptor(fd) => {
+            return open_beneath(&fd, Path::new("."), READ_DIR)
+                .map_err(|errno| io_error("open", "the work directory", errno.into()));
+        }
+    };
     let shown = dir.display().to_string();
     let how = OpenHow::new()
         .flags(OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)

@@ -2,11 +2,13 @@
 //!
 //! Invariants: one thread from start to end (namespaces of user type, and a child that is a copy
 //! of its parent, allow nothing else). It holds no secret: it starts with an empty environment and
-//! descriptors 0 to 5 only. Descriptors: 1 and 2 are the payload's, 3 the plan, 4 control, 5 report.
+//! a few descriptors only: 1 and 2 are the payload's, 3 the plan, 4 control, 5 the socket for
+//! what is handed out and the report, from 6 on the control groups to enter (`run N` says how many).
 
 mod advice;
 mod confine;
 mod devices;
+mod fill;
 mod init;
 mod inside;
 mod launch;
@@ -25,14 +27,16 @@ use std::process::ExitCode;
 
 use nix::errno::Errno;
 
-use crate::plan::SandboxPlan;
+use crate::plan::{Lift, SandboxPlan};
 use crate::report::{SandboxReport, SetupError, SetupStep};
 use crate::sys;
 
 /// Longest accepted plan.
 const PLAN_BYTES_MAX: u64 = 4 << 20;
-/// First descriptor that is nobody's business.
-const FIRST_FOREIGN_FD: u32 = 6;
+/// First control group; after the last comes nobody's business.
+const FIRST_GROUP_FD: i32 = 6;
+/// Most control groups of one execution: memory, pids, cpu and io of both hierarchies.
+const GROUPS_MAX: i32 = 8;
 const EXIT_USAGE: u8 = 64;
 const EXIT_BROKEN: u8 = 70;
 
@@ -107,24 +111,32 @@ pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().filter_map(|a| a.to_str()).collect();
     match arguments.as_slice() {
-        ["run"] => run(),
+        ["run"] => run(0),
+        ["run", groups] => match groups.parse() {
+            Ok(count @ 0..=GROUPS_MAX) => run(count),
+            _ => usage(),
+        },
         ["--probe"] => self_test::probe(),
         [inside::FLAG] => inside::check(),
-        _ => {
-            let usage = "usage: vec-sandbox run (plan on fd 3, control 4, report 5) | --probe\n";
-            write_stderr(usage);
-            ExitCode::from(EXIT_USAGE)
-        }
+        _ => usage(),
     }
 }
 
-fn run() -> ExitCode {
-    let Ok((plan, control, report)) = take_descriptors() else {
+fn usage() -> ExitCode {
+    write_stderr(
+        "usage: vec-sandbox run [GROUPS] (plan on fd 3, control 4, report socket 5, control groups from 6 on) | --probe\n",
+    );
+    ExitCode::from(EXIT_USAGE)
+}
+
+fn run(groups: i32) -> ExitCode {
+    let Ok((plan, control, report, groups)) = take_descriptors(groups) else {
         write_stderr("vec-sandbox: descriptors 3 (plan), 4 (control), 5 (report) are needed\n");
         return ExitCode::from(EXIT_USAGE);
     };
-    let report_of = match read_plan(File::from(plan)) {
-        Ok(plan) => supervise::supervise(&plan, Some(control)),
+    let report_of = match read_plan(File::from(plan)).and_then(|plan| close_foreign(plan, &groups))
+    {
+        Ok(plan) => supervise::supervise(&plan, Some((control, &report)), &groups),
         Err(refusal) => supervise::refused(refusal),
     };
     match write_report(report, &report_of) {
@@ -134,11 +146,22 @@ fn run() -> ExitCode {
     }
 }
 
-fn take_descriptors() -> Result<(OwnedFd, OwnedFd, OwnedFd), Errno> {
-    let taken = (sys::take_fd(3)?, sys::take_fd(4)?, sys::take_fd(5)?);
-    // Whatever a careless parent left open must not reach init, let alone the payload.
-    sys::close_from(FIRST_FOREIGN_FD, false)?;
-    Ok(taken)
+type Taken = (OwnedFd, OwnedFd, OwnedFd, Vec<OwnedFd>);
+
+fn take_descriptors(groups: i32) -> Result<Taken, Errno> {
+    let (plan, control, report) = (sys::take_fd(3)?, sys::take_fd(4)?, sys::take_fd(5)?);
+    let groups = (0..groups).map(|n| sys::take_fd(FIRST_GROUP_FD + n));
+    Ok((plan, control, report, groups.collect::<Result<_, _>>()?))
+}
+
+/// Whatever a careless parent left open must not reach init, let alone the payload.
+fn close_foreign(plan: SandboxPlan, groups: &[OwnedFd]) -> Result<SandboxPlan, Refusal> {
+    if !plan.lifts(Lift::CloseFds) {
+        let first = FIRST_GROUP_FD.unsigned_abs() + groups.len() as u32;
+        sys::close_from(first, false)
+            .or_refuse(SetupStep::Plan, || "cannot close descriptors".to_owned())?;
+    }
+    Ok(plan)
 }
 
 fn read_plan(file: File) -> Result<SandboxPlan, Refusal> {

@@ -8,6 +8,7 @@
 pub mod collect;
 mod confine;
 mod control;
+mod handover;
 pub mod helper;
 mod host;
 mod plan;
@@ -20,11 +21,16 @@ mod sys;
 pub use confine::{Caps, ConfineError, confine};
 pub use control::RunControl;
 pub use host::HostLayout;
+#[cfg(feature = "lifted")]
+pub use plan::Lift;
 pub use plan::{
-    EngineerInputs, ExecInputs, INSIDE_ID, Limits, OuterIds, OutputCaps, PLAN_SCHEMA, PlanError,
-    Profile, PythonBinds, RoBind, SANDBOX_GID, SANDBOX_UID, SandboxPlan, SymlinkEntry, TextFile,
-    TimeLimits, TmpfsSize, ViewBind, WorkDir, candidate_env,
+    EngineerInputs, ExecInputs, INIT_ID, INSIDE_ID, LISTENERS_MAX, Limits, OuterIds, OutputCaps,
+    PLAN_SCHEMA, PlanError, Profile, PythonBinds, RoBind, SANDBOX_GID, SANDBOX_UID, SandboxPlan,
+    SymlinkEntry, TextFile, TimeLimits, TmpfsSize, ViewBind, WorkDir, WorkKind, WorkerInputs,
+    candidate_env,
 };
 pub use probe::{Isolation, PROBE_SCHEMA, ProbeCheck, ProbeReport, StartedBy, probe};
 pub use report::{EndedBy, PayloadExit, REPORT_SCHEMA, SandboxReport, SetupError, SetupStep};
-pub use runner::{Captured, LINE_BYTES_MAX, Line, Runner, SandboxError, SandboxRun};
+pub use runner::{
+    Captured, LINE_BYTES_MAX, Line, RunOptions, Runner, SandboxError, SandboxRun, Started,
+};

@@ -7,23 +7,31 @@
 
 mod build;
 mod check;
+mod lift;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use build::{EngineerInputs, ExecInputs, PythonBinds, ViewBind, candidate_env};
-pub use check::PlanError;
+pub use build::{EngineerInputs, ExecInputs, PythonBinds, ViewBind, WorkerInputs, candidate_env};
+pub use check::{LISTENERS_MAX, PlanError};
+#[cfg(feature = "lifted")]
+pub use lift::Lift;
+#[cfg(not(feature = "lifted"))]
+pub(crate) use lift::Lift;
 
 /// Version of the plan's JSON.
-pub const PLAN_SCHEMA: u32 = 1;
+pub const PLAN_SCHEMA: u32 = 2;
 /// Host user id that a payload has when the helper was started by root.
 pub const SANDBOX_UID: u32 = 64_100;
 /// Host group id that a payload has when the helper was started by root.
 pub const SANDBOX_GID: u32 = 64_100;
 /// User and group id that the payload sees for itself.
 pub const INSIDE_ID: u32 = 1000;
+/// User and group id of the sandbox's init inside, where two ids can be mapped; on the host it is
+/// the payload's plus one.
+pub const INIT_ID: u32 = 999;
 
 /// Which kind of program runs: it decides the layout and, later, the system-call filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +41,8 @@ pub enum Profile {
     Exec,
     /// An Engineer session: a work directory and client sockets; may use a pseudo terminal.
     Engineer,
+    /// One of our own programs over untrusted bytes: no interpreter, no sockets.
+    Worker,
 }
 
 /// One host directory or regular file shown read-only (recursively, nosuid, nodev).
@@ -45,14 +55,51 @@ pub struct RoBind {
     pub dest: PathBuf,
 }
 
-/// The one writable host directory.
+/// The one writable directory beside `/tmp` and `/dev/shm`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkDir {
-    /// Absolute host path without symbolic links.
-    pub source: PathBuf,
     /// Absolute path inside.
     pub dest: PathBuf,
+    /// What it is made of.
+    pub kind: WorkKind,
+}
+
+/// What a work directory is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum WorkKind {
+    /// A host directory. `limits.file_bytes` bounds each file, nothing bounds their sum.
+    Host {
+        /// Absolute host path without symbolic links.
+        source: PathBuf,
+    },
+    /// A memory file system of its own, whose pages count against the memory of the execution.
+    /// Results are taken by descriptor ([`crate::SandboxRun::work`]).
+    Memory {
+        /// Its bounds.
+        size: TmpfsSize,
+        /// A host directory whose directories and regular files are copied in before the start.
+        fill: Option<PathBuf>,
+    },
+}
+
+impl WorkKind {
+    /// The host directory behind it, if there is one.
+    #[must_use]
+    pub fn source(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Host { source } => Some(source),
+            Self::Memory { fill, .. } => fill.as_ref(),
+        }
+    }
+
+    fn source_mut(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::Host { source } => Some(source),
+            Self::Memory { fill, .. } => fill.as_mut(),
+        }
+    }
 }
 
 /// Bounds of one memory file system.
@@ -184,6 +231,9 @@ pub struct SandboxPlan {
     pub ro_binds: Vec<RoBind>,
     /// The one writable directory.
     pub work: WorkDir,
+    /// Loopback TCP ports, at most [`LISTENERS_MAX`], that init opens before the payload starts;
+    /// their descriptors are handed out ([`crate::Started`]).
+    pub listeners: Vec<u16>,
     /// `/tmp`.
     pub tmp: TmpfsSize,
     /// `/dev/shm`.
@@ -204,9 +254,26 @@ pub struct SandboxPlan {
     pub time: TimeLimits,
     /// Caps of the captured output.
     pub output: OutputCaps,
+    /// Protections that are left out, for positive controls of attacks. The product's build has
+    /// no such field.
+    #[cfg(feature = "lifted")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lift: Vec<Lift>,
 }
 
 impl SandboxPlan {
+    /// Is this protection left out? Never in the product's build.
+    #[cfg(feature = "lifted")]
+    pub(crate) fn lifts(&self, lift: Lift) -> bool {
+        self.lift.contains(&lift)
+    }
+
+    /// Is this protection left out? Never in the product's build.
+    #[cfg(not(feature = "lifted"))]
+    pub(crate) const fn lifts(&self, _: Lift) -> bool {
+        false
+    }
+
     /// Replaces the directory part of every source by its canonical path. The last component
     /// stays as it is, so a source that is itself a symbolic link is still refused by the helper.
     ///
@@ -217,7 +284,7 @@ impl SandboxPlan {
     /// [`PlanError::Resolve`] when a parent directory does not exist or cannot be read.
     pub fn resolve_sources(&mut self) -> Result<(), PlanError> {
         let sources = self.ro_binds.iter_mut().map(|bind| &mut bind.source);
-        for source in sources.chain(std::iter::once(&mut self.work.source)) {
+        for source in sources.chain(self.work.kind.source_mut()) {
             let (Some(parent), Some(name)) = (source.parent(), source.file_name()) else {
                 continue;
             };

@@ -52,14 +52,18 @@ pub struct Isolation {
     pub outer_gid: u32,
     /// Own namespaces.
     pub namespaces: Vec<String>,
-    /// Kind of system-call filter: `deny_list`.
+    /// Ids mapped into a sandbox: `two` (init has its own) or `one` (started by an ordinary user).
+    pub ids: String,
+    /// Kind of system-call filter per profile.
     pub seccomp: String,
     /// Options of the private `/proc`.
     pub proc_options: String,
     /// Bound on memory: `rlimit_per_process` (no bound on the sum).
     pub memory_bound: String,
-    /// Bound on the work directory: `file_size` (no bound on the sum).
+    /// Bound on the work directory: `memory_file_system` (bytes and files).
     pub work_bound: String,
+    /// What this host lacks, each with what follows from it.
+    pub missing: Vec<String>,
     /// Supplementary groups that a payload keeps (an ordinary user cannot drop them).
     pub kept_groups: u32,
 }

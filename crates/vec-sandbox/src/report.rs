@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the report's JSON.
-pub const REPORT_SCHEMA: u32 = 1;
+pub const REPORT_SCHEMA: u32 = 2;
 
 /// How the payload's main process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +56,8 @@ pub enum SetupStep {
     Namespaces,
     /// Writing the id maps.
     IdMap,
+    /// Entering the control groups.
+    Group,
     /// Taking the mapped ids.
     Ids,
     /// Host name.
@@ -74,6 +76,10 @@ pub enum SetupStep {
     Ceilings,
     /// Entering the private root.
     Pivot,
+    /// Opening a loopback listener.
+    Listener,
+    /// Copying into the work directory.
+    Fill,
     /// A directory that the payload's user cannot read (or write, for the work directory).
     Access,
     /// Dropping capabilities.
@@ -113,6 +119,14 @@ impl std::fmt::Display for SetupError {
     }
 }
 
+/// What the helper says when the payload starts, with descriptors: the memory work directory if
+/// there is one, then the listeners in the plan's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Handed {
+    /// Pid of the sandbox's init on the host.
+    pub(crate) init: i32,
+}
+
 /// The helper's account of one execution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxReport {
@@ -137,6 +151,9 @@ pub struct SandboxReport {
     pub sys_ms: u64,
     /// Largest resident set of a single process, KiB.
     pub max_rss_kib: u64,
+    /// Ids mapped into the sandbox: 2 where init has its own (started by root), else 1; 0 when it
+    /// never came so far.
+    pub ids: u32,
     /// Time from reading the plan to the payload's start, milliseconds.
     pub setup_ms: u64,
     /// Present when the payload never started.

@@ -1,14 +1,17 @@
 //! Starts the helper, feeds it the plan, drains the payload's output, takes the report.
 //!
-//! Invariants: no unsandboxed fall-back. The helper gets an empty environment and six descriptors.
+//! Invariants: no unsandboxed fall-back. The helper gets an empty environment and the descriptors
+//! that it needs; what it hands out comes before the payload's first instruction.
 //! Dropping the returned future closes the control pipe, which kills the whole tree. Output beyond
 //! a cap is counted and dropped, so a flood never blocks or fills memory.
 
 mod capture;
+mod handed;
 
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -17,10 +20,10 @@ use command_fds::{CommandFdExt, FdMapping};
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::pipe2;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdout};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::control::{Command, RunControl, Wish};
@@ -28,9 +31,8 @@ use crate::plan::{PlanError, SandboxPlan};
 use crate::report::SandboxReport;
 use capture::Pump;
 pub use capture::{Captured, LINE_BYTES_MAX, Line};
+use handed::Reports;
 
-/// A report is one short JSON object.
-const REPORT_BYTES_MAX: u64 = 64 << 10;
 /// Bound on what may follow the report: the rest of the pipes, the helper's exit.
 const AFTER_REPORT_MAX: Duration = Duration::from_secs(5);
 
@@ -75,9 +77,32 @@ pub enum SandboxError {
     },
 }
 
+/// What else an execution may be given.
+#[derive(Debug, Default)]
+pub struct RunOptions {
+    /// Takes each line of stdout as it comes (backpressure: a full channel holds the payload; a
+    /// closed one is ignored).
+    pub lines: Option<mpsc::Sender<Line>>,
+    /// Open `cgroup.procs` files: the sandbox enters each before it does anything.
+    pub groups: Vec<OwnedFd>,
+    /// Told when the payload starts.
+    pub started: Option<oneshot::Sender<Started>>,
+}
+
+/// A payload has been let go.
+#[derive(Debug)]
+pub struct Started {
+    /// Pid of the sandbox's init on the host; valid while the run has not ended.
+    pub init: i32,
+    /// The plan's loopback ports with their listeners.
+    pub listeners: Vec<(u16, OwnedFd)>,
+}
+
 /// One finished execution.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct SandboxRun {
+    /// Directory descriptor of a memory work directory; absent when the set-up did not come so far.
+    pub work: Option<OwnedFd>,
     /// The helper's account.
     pub report: SandboxReport,
     /// What was kept of stdout.
@@ -112,7 +137,7 @@ impl Runner {
         plan: &SandboxPlan,
         control: RunControl,
     ) -> Result<SandboxRun, SandboxError> {
-        self.run_with(plan, control, None).await
+        self.run_with(plan, control, RunOptions::default()).await
     }
 
     /// As [`Runner::run`]; each line of stdout also goes to `lines` as it comes (backpressure: a
@@ -126,17 +151,31 @@ impl Runner {
         control: RunControl,
         lines: mpsc::Sender<Line>,
     ) -> Result<SandboxRun, SandboxError> {
-        self.run_with(plan, control, Some(lines)).await
+        let options = RunOptions {
+            lines: Some(lines),
+            ..RunOptions::default()
+        };
+        self.run_with(plan, control, options).await
     }
 
-    async fn run_with(
+    /// As [`Runner::run`], with options.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub async fn run_with(
         &self,
         plan: &SandboxPlan,
         control: RunControl,
-        lines: Option<mpsc::Sender<Line>>,
+        options: RunOptions,
     ) -> Result<SandboxRun, SandboxError> {
+        let RunOptions {
+            lines,
+            groups,
+            started,
+        } = options;
         plan.check().map_err(SandboxError::Plan)?;
-        let mut helper = Helper::spawn(&self.helper, plan)?;
+        let mut helper = Helper::spawn(&self.helper, plan, groups)?;
+        helper.reports.announce(plan, started);
         let caps = plan.output;
         let (flood_tx, flood_rx) = mpsc::channel(1);
         let mut stdout = Pump::new(caps.stdout_bytes, caps.kill_bytes, lines, flood_tx.clone());
@@ -147,7 +186,7 @@ impl Runner {
                 tokio::join!(stdout.drain(helper.stdout), stderr.drain(helper.stderr));
             };
             tokio::pin!(pumps, steering);
-            let report = read_report(&mut helper.report);
+            let report = helper.reports.read();
             tokio::pin!(report);
             let mut pumped = false;
             let report = loop {
@@ -172,6 +211,7 @@ impl Runner {
         let report = serde_json::from_slice(&report)
             .map_err(|source| SandboxError::BadReport { status, source })?;
         Ok(SandboxRun {
+            work: helper.reports.work,
             report,
             stdout: stdout.finish(),
             stderr: stderr.finish(),
@@ -188,21 +228,25 @@ fn describe(status: Option<ExitStatus>) -> String {
 struct Helper {
     child: Child,
     control: pipe::Sender,
-    report: pipe::Receiver,
+    reports: Reports,
     stdout: ChildStdout,
     stderr: ChildStderr,
 }
 
 impl Helper {
-    fn spawn(program: &PathBuf, plan: &SandboxPlan) -> Result<Self, SandboxError> {
+    fn spawn(
+        program: &PathBuf,
+        plan: &SandboxPlan,
+        groups: Vec<OwnedFd>,
+    ) -> Result<Self, SandboxError> {
         let failed = |action| move |source| SandboxError::Pipe { action, source };
         let plan = plan_file(plan).map_err(failed("write the plan for"))?;
         let make_pipe = || pipe2(OFlag::O_CLOEXEC).map_err(std::io::Error::from);
         let (control_rx, control_tx) = make_pipe().map_err(failed("make pipes for"))?;
-        let (report_rx, report_tx) = make_pipe().map_err(failed("make pipes for"))?;
+        let (report_rx, report_tx) = UnixStream::pair().map_err(failed("make a socket for"))?;
         let mut command = std::process::Command::new(program);
         command
-            .arg("run")
+            .args(["run".to_owned(), groups.len().to_string()])
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::null())
@@ -212,8 +256,10 @@ impl Helper {
             parent_fd,
             child_fd,
         };
+        let mut mappings = vec![map(plan, 3), map(control_rx, 4), map(report_tx.into(), 5)];
+        mappings.extend((6..).zip(groups).map(|(number, group)| map(group, number)));
         command
-            .fd_mappings(vec![map(plan, 3), map(control_rx, 4), map(report_tx, 5)])
+            .fd_mappings(mappings)
             .map_err(|e| failed("pass descriptors to")(std::io::Error::other(e)))?;
         let mut command = tokio::process::Command::from(command);
         let mut child = command.spawn().map_err(|source| SandboxError::Spawn {
@@ -225,7 +271,7 @@ impl Helper {
         let none = || failed("take the output of")(std::io::ErrorKind::BrokenPipe.into());
         Ok(Self {
             control: pipe::Sender::from_owned_fd(control_tx).map_err(failed("steer"))?,
-            report: pipe::Receiver::from_owned_fd(report_rx).map_err(failed("listen to"))?,
+            reports: Reports::new(report_rx).map_err(failed("listen to"))?,
             stdout: child.stdout.take().ok_or_else(none)?,
             stderr: child.stderr.take().ok_or_else(none)?,
             child,
@@ -239,18 +285,6 @@ fn plan_file(plan: &SandboxPlan) -> std::io::Result<OwnedFd> {
     file.write_all(&serde_json::to_vec(plan)?)?;
     file.rewind()?;
     Ok(file.into())
-}
-
-async fn read_report(pipe: &mut pipe::Receiver) -> Result<Vec<u8>, SandboxError> {
-    let mut bytes = Vec::new();
-    pipe.take(REPORT_BYTES_MAX)
-        .read_to_end(&mut bytes)
-        .await
-        .map_err(|source| SandboxError::Pipe {
-            action: "listen to",
-            source,
-        })?;
-    Ok(bytes)
 }
 
 /// Turns wishes and floods into commands; never ends by itself, because its end of the pipe must

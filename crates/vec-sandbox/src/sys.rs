@@ -243,8 +243,12 @@ pub(crate) fn reset_signals() {
     }
 }
 
-/// Drops every capability from every set, and the ways to get one back.
-pub(crate) fn drop_capabilities() -> Result<(), Errno> {
+/// Capability to signal processes of any mapped id.
+pub(crate) const CAP_KILL: u32 = 5;
+
+/// Drops every capability from every set, and the ways to get one back; `keep` stays permitted and
+/// effective until the next exec.
+pub(crate) fn drop_capabilities(keep: Option<u32>) -> Result<(), Errno> {
     const PR_CAP_AMBIENT: c_int = 47;
     const PR_CAP_AMBIENT_CLEAR_ALL: c_int = 4;
     /// noroot, no_setuid_fixup, keep_caps locked off, no_cap_ambient_raise: all set and locked.
@@ -272,9 +276,56 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
         version: CAPABILITY_V3,
         pid: 0,
     };
-    let none = [0_u32; 6];
+    let mut sets = [0_u32; 6];
+    if let Some(kept) = keep {
+        // Effective and permitted of the low word.
+        sets[0] = 1 << kept;
+        sets[1] = 1 << kept;
+    }
     // SAFETY: version 3 reads a header and two triples of u32, both valid for the call.
-    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) }).map(drop)
+}
+
+/// Makes every permitted capability survive an exec: what [`drop_capabilities`] is there to
+/// prevent. Compiled into the attack suite's build alone.
+#[cfg(feature = "lifted")]
+pub(crate) fn keep_capabilities() -> Result<(), Errno> {
+    const PR_CAP_AMBIENT: c_int = 47;
+    const PR_CAP_AMBIENT_RAISE: c_int = 2;
+    const CAPABILITY_V3: u32 = 0x2008_0522;
+    let header = [CAPABILITY_V3, 0];
+    let mut sets = [0_u32; 6];
+    // SAFETY: version 3 fills two triples of u32.
+    check(unsafe { libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()) })?;
+    sets[2] = sets[1];
+    sets[5] = sets[4];
+    // SAFETY: version 3 reads a header and two triples of u32, both valid for the call.
+    check(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()) })?;
+    for capability in 0..64 {
+        // SAFETY: prctl with integer arguments only; unknown numbers are refused.
+        let _ = unsafe { libc::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) };
+    }
+    Ok(())
+}
+
+/// Files made from here on belong to these ids.
+pub(crate) fn file_ids(uid: u32, gid: u32) {
+    // SAFETY: integer arguments only. Both calls answer with the id before, never with an error;
+    // what they did not take shows in the first file.
+    unsafe {
+        libc::setfsgid(gid);
+        libc::setfsuid(uid);
+    }
+}
+
+/// Opens a new file at `path` as descriptor 2.
+#[cfg(feature = "lifted")]
+pub(crate) fn stderr_to_file(path: &CStr) {
+    // SAFETY: the path is a C string; both calls take integers otherwise.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CREAT, 0o600);
+        libc::dup2(fd, 2);
+    }
 }
 
 /// Brings the loopback interface of this network namespace up.

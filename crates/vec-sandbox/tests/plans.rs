@@ -3,9 +3,12 @@
 
 use std::path::PathBuf;
 
+use std::collections::BTreeMap;
+
 use vec_sandbox::{
-    EngineerInputs, ExecInputs, HostLayout, Limits, OutputCaps, PythonBinds, RoBind, SandboxPlan,
-    SymlinkEntry, TimeLimits, ViewBind, candidate_env,
+    EngineerInputs, ExecInputs, HostLayout, LISTENERS_MAX, Limits, OutputCaps, PythonBinds, RoBind,
+    SandboxPlan, SymlinkEntry, TimeLimits, TmpfsSize, ViewBind, WorkKind, WorkerInputs,
+    candidate_env,
 };
 
 fn host() -> HostLayout {
@@ -38,7 +41,13 @@ fn exec() -> SandboxPlan {
     let inputs = ExecInputs {
         solution: "/runs/r1/work/s".into(),
         views: views(),
-        out: "/runs/r1/work/o".into(),
+        out: WorkKind::Memory {
+            size: TmpfsSize {
+                bytes: 64 << 20,
+                inodes: 1024,
+            },
+            fill: None,
+        },
         python: PythonBinds {
             env: Some("/data/envs/e1".into()),
             prefix: Some("/opt/python3.12".into()),
@@ -60,7 +69,13 @@ fn exec_plan() {
 #[test]
 fn engineer_plan() {
     let inputs = EngineerInputs {
-        work: "/runs/r1/work/box".into(),
+        work: WorkKind::Memory {
+            size: TmpfsSize {
+                bytes: 256 << 20,
+                inodes: 4096,
+            },
+            fill: Some("/runs/r1/work/box".into()),
+        },
         brief: "/runs/r1/work/brief".into(),
         views: views(),
         client_dir: "/tmp/r/c/n3".into(),
@@ -72,6 +87,7 @@ fn engineer_plan() {
             env: None,
             prefix: Some("/usr/local/py".into()),
         },
+        listeners: vec![18_080],
         argv: vec![
             "/opt/vec/agent/vec-playbook".to_owned(),
             "engineer".to_owned(),
@@ -83,6 +99,40 @@ fn engineer_plan() {
     };
     let plan = SandboxPlan::engineer(&inputs, &host()).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&plan).unwrap());
+}
+
+#[test]
+fn worker_plan() {
+    let inputs = WorkerInputs {
+        program: "/runs/r1/code/bin/vec-score-parse".into(),
+        inputs: vec![(
+            "pred.csv".to_owned(),
+            "/runs/r1/nodes/3/seed0/main/pred.csv".into(),
+        )],
+        out: TmpfsSize {
+            bytes: 32 << 20,
+            inodes: 64,
+        },
+        args: vec!["/in/pred.csv".to_owned()],
+        env: BTreeMap::new(),
+        limits: Limits::of_memory(1 << 30, 16 << 20, 1),
+        time: TIME,
+        output: OutputCaps::standard(),
+    };
+    let plan = SandboxPlan::worker(&inputs, &host()).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&plan).unwrap());
+}
+
+/// Only the attack suite's own build can leave a protection out.
+#[test]
+fn nothing_can_be_lifted() {
+    let text = serde_json::to_string(&exec()).unwrap();
+    let lifted = text.replacen('{', "{\"lift\":[\"seccomp\"],", 1);
+    let error = serde_json::from_str::<SandboxPlan>(&lifted).unwrap_err();
+    assert!(
+        error.to_string().contains("unknown field `lift`"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -98,8 +148,8 @@ type Change = fn(&mut SandboxPlan);
 
 #[test]
 fn each_impossible_plan_is_refused_by_name() {
-    let cases: [(&str, Change); 26] = [
-        ("schema", |p| p.schema = 2),
+    let cases: [(&str, Change); 30] = [
+        ("schema", |p| p.schema = 1),
         ("tmp.bytes", |p| p.tmp.bytes = 0),
         ("shm.inodes", |p| p.shm.inodes = 1 << 40),
         ("limits.processes", |p| p.limits.processes = 3),
@@ -121,7 +171,33 @@ fn each_impossible_plan_is_refused_by_name() {
         }),
         ("ro_binds.source", |p| p.ro_binds[0].source = "usr".into()),
         ("ro_binds.dest", |p| p.ro_binds[0].dest = "/a/../b".into()),
-        ("work.source", |p| p.work.source = "/a//b".into()),
+        ("work.kind", |p| {
+            p.work.kind = WorkKind::Host {
+                source: "/a//b".into(),
+            };
+        }),
+        ("work.kind.memory.size.bytes", |p| {
+            p.work.kind = WorkKind::Memory {
+                size: TmpfsSize {
+                    bytes: 1,
+                    inodes: 16,
+                },
+                fill: None,
+            };
+        }),
+        ("work.kind.memory.size.inodes", |p| {
+            p.work.kind = WorkKind::Memory {
+                size: TmpfsSize {
+                    bytes: 4096,
+                    inodes: 1,
+                },
+                fill: None,
+            };
+        }),
+        ("listeners count", |p| {
+            p.listeners = vec![2000; LISTENERS_MAX + 1]
+        }),
+        ("listeners", |p| p.listeners = vec![80]),
         ("work.dest", |p| p.work.dest = "/".into()),
         ("cwd", |p| p.cwd = "out".into()),
         ("argv[0]", |p| p.argv = Vec::new()),

@@ -151,6 +151,8 @@ pub struct Engineer {
     pub minutes: Option<f64>,
     /// Address space of a session (ENG-03).
     pub memory_gb: f64,
+    /// Size of a session's work directory, which is in memory.
+    pub work_gb: f64,
 }
 
 /// `engineer_stall` (ENG-05).

@@ -120,7 +120,8 @@ written!(WrittenViewCheck {
 written!(WrittenGpu { slots: u32 });
 written!(WrittenEngineer {
     minutes: f64,
-    memory_gb: f64
+    memory_gb: f64,
+    work_gb: f64
 });
 written!(WrittenEngineerStall {
     seconds: u32,

@@ -5,9 +5,11 @@
 mod declared;
 
 use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use tokio::sync::mpsc;
 use vec_exec::{Artifacts, place_copies};
 use vec_roles::{
@@ -16,7 +18,7 @@ use vec_roles::{
 };
 use vec_sandbox::{
     EngineerInputs, Limits as SandboxLimits, OutputCaps, RunControl, SandboxPlan, SandboxRun,
-    TimeLimits, ViewBind, collect,
+    TimeLimits, TmpfsSize, ViewBind, WorkKind, collect,
 };
 use vec_search::{EngineerEnd, MethodState, Outcome, RunState, SessionReport};
 use vec_store::{NewFile, rel};
@@ -38,6 +40,8 @@ const SOLUTION_CAPS: collect::TreeCaps = collect::TreeCaps {
     file_bytes: vec_programs::FILE_BYTES_MAX,
     total_bytes: vec_programs::TOTAL_BYTES_MAX,
 };
+/// Files and directories of a session's work directory.
+const WORK_INODES: u64 = 1 << 18;
 /// Longest session where neither the configuration nor the phase bounds it.
 const SESSION_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Room for stdout lines on their way to the stall watch.
@@ -97,7 +101,7 @@ pub(crate) async fn perform(
     let session = run_session(context, &desk, &client, limits).await;
     // Whatever the session did, its client is closed before anything is read (TOO-05).
     let queries_used = client.close(context).await;
-    let (run, end) = session?;
+    let (mut run, end) = session?;
     let wall = Duration::from_millis(run.report.wall_ms);
     let mut files = trajectory(node, &run)?;
     if let Some(fault) = provider_fault(&run, end) {
@@ -106,7 +110,7 @@ pub(crate) async fn perform(
             .with_scratch(spool)
             .with_span("engineer.session", wall));
     }
-    let (solution, artifacts) = collected(&spool, &desk).await?;
+    let (solution, artifacts) = collected(&spool, run.work.take()).await?;
     let left = Left::of(&solution)?;
     let info = if left.is_committable() {
         files.extend(artifacts);
@@ -196,7 +200,14 @@ impl Desk {
         let bin = context.layout.code().join("bin");
         let view_limits = context.limits(&context.board().final_view);
         let inputs = EngineerInputs {
-            work: self.work.clone(),
+            work: WorkKind::Memory {
+                size: TmpfsSize {
+                    bytes: python::memory_bytes(config.engineer.work_gb),
+                    inodes: WORK_INODES,
+                },
+                fill: Some(self.work.clone()),
+            },
+            listeners: Vec::new(),
             brief: self.brief.clone(),
             views: context
                 .objective_views()
@@ -321,26 +332,36 @@ fn provider_fault(run: &SandboxRun, end: EngineerEnd) -> Option<String> {
     ))
 }
 
-async fn collected(spool: &Spool, desk: &Desk) -> Result<(PathBuf, Vec<NewFile>), EffectError> {
+/// Takes `solution/` out of the work directory, once everything inside is dead.
+async fn collected(
+    spool: &Spool,
+    work: Option<OwnedFd>,
+) -> Result<(PathBuf, Vec<NewFile>), EffectError> {
     let dest = spool.path().join("collected");
-    let (from, to) = (desk.work.join("solution"), dest.clone());
-    let room = spool.path().to_owned();
+    let (to, room) = (dest.clone(), spool.path().to_owned());
     let artifacts = blocking("collect the solution", move || {
         // A session may have removed or replaced its own directory: then it left nothing.
-        if !from.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        let Some(from) = work.as_ref().and_then(solution_of) else {
             std::fs::create_dir(&to).map_err(|error| EffectError::io("make", &to, error))?;
             return Ok(Vec::new());
-        }
-        let collected = collect::copy_tree(&from, &to, &SOLUTION_CAPS)
+        };
+        let collected = collect::copy_tree(from.as_fd(), &to, &SOLUTION_CAPS)
             .map_err(|error| EffectError::failed("collect the solution", &error))?;
         if !collected.rejected.is_empty() {
             tracing::warn!(rejected = ?collected.rejected, "files of a session were not collected");
         }
         remove_unwanted(&to)?;
-        declared::settle(&from, &to, &room)
+        declared::settle(from.as_fd(), &to, &room)
     })
     .await??;
     Ok((dest, artifacts))
+}
+
+// Beneath the work directory and through no link, whatever the session made of it.
+fn solution_of(work: &OwnedFd) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    openat2(work, "solution", flags, Mode::empty(), resolve).ok()
 }
 
 /// Names that never belong to a program: Python's caches, and what git would take for its own.

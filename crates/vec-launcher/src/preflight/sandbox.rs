@@ -8,7 +8,7 @@ use vec_config::{EnvironmentChoice, IsolationLevel};
 use vec_daemon::chain;
 use vec_sandbox::{
     ExecInputs, HostLayout, Limits, OutputCaps, PythonBinds, RoBind, RunControl, Runner,
-    SandboxPlan, TimeLimits, candidate_env,
+    SandboxPlan, TimeLimits, TmpfsSize, WorkKind, candidate_env,
 };
 use vec_types::Digest;
 
@@ -19,6 +19,7 @@ use crate::runtime_dir::RuntimeDir;
 /// What the test program may use.
 const TEST_MEMORY_BYTES: u64 = 1 << 30;
 const TEST_OUTPUT_BYTES: u64 = 1 << 20;
+const TEST_FILES: u64 = 64;
 const TEST_DEADLINE_MS: u64 = 20_000;
 const TEST_GRACE_MS: u64 = 1_000;
 
@@ -154,7 +155,13 @@ fn plan(
     let inputs = ExecInputs {
         solution: scratch.0.join("solution"),
         views: Vec::new(),
-        out: scratch.0.join("out"),
+        out: WorkKind::Memory {
+            size: TmpfsSize {
+                bytes: TEST_OUTPUT_BYTES,
+                inodes: TEST_FILES,
+            },
+            fill: None,
+        },
         python: PythonBinds::default(),
         argv: vec![
             python.argv0.display().to_string(),
@@ -189,11 +196,9 @@ impl Scratch {
         use std::os::unix::fs::PermissionsExt;
         let path = runtime.launcher().join("preflight");
         drop(std::fs::remove_dir_all(&path));
-        for name in ["solution", "out"] {
-            let directory = path.join(name);
-            std::fs::create_dir_all(&directory)?;
-            std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755))?;
-        }
+        let directory = path.join("solution");
+        std::fs::create_dir_all(&directory)?;
+        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755))?;
         Ok(Self(path))
     }
 }

@@ -16,8 +16,8 @@ use nix::sys::stat::{FileStat, fstat};
 use vec_types::RelPath;
 
 use super::{
-    CollectError, READ_DIR, READ_FILE, copy_open, io_error, is_executable, kind, open_beneath,
-    open_top,
+    CollectError, READ_DIR, READ_FILE, ResultDir, copy_open, io_error, is_executable, kind,
+    open_beneath, open_top,
 };
 
 /// How many left-out entries are listed; more are only counted in the last one.
@@ -94,8 +94,12 @@ pub struct Collected {
 ///
 /// # Errors
 /// The directories themselves cannot be used, or writing fails. Files copied before stay.
-pub fn copy_tree(dir: &Path, dest: &Path, caps: &TreeCaps) -> Result<Collected, CollectError> {
-    let top = open_top(dir)?;
+pub fn copy_tree<'a>(
+    dir: impl Into<ResultDir<'a>>,
+    dest: &Path,
+    caps: &TreeCaps,
+) -> Result<Collected, CollectError> {
+    let top = open_top(dir.into())?;
     let shown = dest.display().to_string();
     std::fs::create_dir_all(dest).map_err(|e| io_error("make", &shown, e))?;
     let mut walk = Walk {

@@ -12,14 +12,24 @@ use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, access, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::{OrRefuse, Refusal};
-use crate::plan::SandboxPlan;
+use crate::plan::{Lift, SandboxPlan};
 use crate::report::SetupStep;
 use crate::{seccomp, sys};
 
-/// All rights that could be used or regained.
-pub(crate) fn drop_rights() -> Result<(), Refusal> {
+/// All rights that could be used or regained. Init keeps the one to signal the payload's id.
+pub(crate) fn drop_rights(plan: &SandboxPlan, keep: Option<u32>) -> Result<(), Refusal> {
     let step = SetupStep::Capabilities;
-    sys::drop_capabilities().or_refuse(step, || "cannot drop capabilities".to_owned())?;
+    let refused = || "cannot drop capabilities".to_owned();
+    #[cfg(feature = "lifted")]
+    if plan.lifts(Lift::Capabilities) {
+        sys::keep_capabilities().or_refuse(step, refused)?;
+    }
+    if !plan.lifts(Lift::Capabilities) {
+        sys::drop_capabilities(keep).or_refuse(step, refused)?;
+    }
+    if plan.lifts(Lift::NoNewPrivs) {
+        return Ok(());
+    }
     prctl::set_no_new_privs().or_refuse(step, || "cannot set no_new_privs".to_owned())
 }
 
@@ -40,7 +50,8 @@ pub(crate) fn check_access(plan: &SandboxPlan) -> Result<(), Refusal> {
     }
     let writable = enterable | AccessFlags::W_OK;
     access(&plan.work.dest, writable).or_refuse(SetupStep::Access, || {
-        format!("the sandbox's user cannot write to {:?}", plan.work.source)
+        let shown = plan.work.kind.source().unwrap_or(&plan.work.dest);
+        format!("the sandbox's user cannot write to {shown:?}")
     })?;
     let program = plan.argv.first().map(Path::new).unwrap_or(Path::new("/"));
     access(program, AccessFlags::X_OK).or_refuse(SetupStep::Exec, || {
@@ -48,11 +59,14 @@ pub(crate) fn check_access(plan: &SandboxPlan) -> Result<(), Refusal> {
     })
 }
 
-/// Installs the filters.
-pub(crate) fn filter() -> Result<(), Refusal> {
+/// Installs the filters of the plan's profile.
+pub(crate) fn filter(plan: &SandboxPlan) -> Result<(), Refusal> {
+    if plan.lifts(Lift::Seccomp) {
+        return Ok(());
+    }
     let step = SetupStep::Seccomp;
     let refused = |what: String| Refusal::plain(step, format!("system-call filter: {what}"));
-    for program in seccomp::filters().map_err(|e| refused(e.to_string()))? {
+    for program in seccomp::filters(plan).map_err(|e| refused(e.to_string()))? {
         seccompiler::apply_filter(&program).map_err(|e| refused(e.to_string()))?;
     }
     Ok(())
@@ -79,7 +93,14 @@ pub(crate) fn limit(plan: &SandboxPlan) -> Result<(), Refusal> {
         ("msgqueue", libc::RLIMIT_MSGQUEUE, Some(800 << 10)),
     ];
     for (name, resource, value) in all {
+        let lift = match resource {
+            libc::RLIMIT_NPROC => plan.lifts(Lift::Nproc),
+            libc::RLIMIT_FSIZE => plan.lifts(Lift::FileSize),
+            libc::RLIMIT_CORE => plan.lifts(Lift::Core),
+            _ => false,
+        };
         let Some(value) = value else { continue };
+        let value = if lift { u64::MAX } else { value };
         sys::lower_limit(resource, value)
             .or_refuse(SetupStep::Limits, || format!("cannot set the limit {name}"))?;
     }

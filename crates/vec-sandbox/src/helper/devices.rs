@@ -32,10 +32,7 @@ pub(crate) fn make(plan: &SandboxPlan) -> Result<(), Refusal> {
             .or_refuse(step, || format!("cannot make /dev/{name}"))?;
     }
     std::fs::create_dir("dev/shm").or_refuse(step, || "cannot make /dev/shm".to_owned())?;
-    let size = format!(
-        "size={},nr_inodes={},mode=1777",
-        plan.shm.bytes, plan.shm.inodes
-    );
+    let size = super::mounts::memory_options(plan, plan.shm, "mode=1777");
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     tmpfs("dev/shm", flags, &size, step)?;
     if plan.profile == Profile::Engineer {

@@ -2,32 +2,42 @@
 //!
 //! Invariants: when it exits, the kernel kills every process of the pid namespace. TERM counts only
 //! from outside (sender pid 0): the payload cannot end its siblings by signalling init. End of file
-//! on `go` means that the helper is gone: everything is killed.
+//! on `go` means that the helper is gone: everything is killed. The payload is let go only when
+//! init has given up its own rights, all but the one to signal the payload's id.
 
 use std::ffi::CString;
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{Pid, chdir, execve, setsid};
+use nix::unistd::{Pid, chdir, execve, pipe2, setsid};
 
-use super::setup::{InitMessage, send};
+use super::setup::{self, InitMessage, send};
+use super::start::Start;
 use super::{OrRefuse, Refusal, confine};
-use crate::plan::SandboxPlan;
+use crate::plan::{Lift, SandboxPlan};
 use crate::report::SetupStep;
 use crate::sys;
 
 /// Runs the payload to its end.
-pub(crate) fn supervise_payload(plan: &SandboxPlan, go: &File, status: &File) {
-    if let Err(refusal) = start_and_wait(plan, go, status) {
+pub(crate) fn supervise_payload(plan: &SandboxPlan, start: Start, go: &File, status: &OwnedFd) {
+    if let Err(refusal) = start_and_wait(plan, start, go, status) {
         send(status, &InitMessage::Failed(refusal.bare()));
     }
 }
 
-fn start_and_wait(plan: &SandboxPlan, go: &File, status: &File) -> Result<(), Refusal> {
+fn start_and_wait(
+    plan: &SandboxPlan,
+    start: Start,
+    go: &File,
+    status: &OwnedFd,
+) -> Result<(), Refusal> {
     let step = SetupStep::Fork;
     let mut wanted = SigSet::empty();
     wanted.add(Signal::SIGCHLD);
@@ -37,16 +47,22 @@ fn start_and_wait(plan: &SandboxPlan, go: &File, status: &File) -> Result<(), Re
         .or_refuse(step, || "cannot block signals".to_owned())?;
     let signals = SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .or_refuse(step, || "cannot open a signalfd".to_owned())?;
-    send(status, &InitMessage::Started);
+    let (gate, open_gate) =
+        pipe2(OFlag::O_CLOEXEC).or_refuse(step, || "cannot make a pipe".to_owned())?;
     let forked = sys::fork_payload().or_refuse(step, || "cannot fork the payload".to_owned())?;
     let Some(main) = forked else {
-        let refusal = become_payload(plan);
+        drop(open_gate);
+        let refusal = become_payload(plan, start, gate);
         send(status, &InitMessage::Failed(refusal.bare()));
         sys::exit_now(127)
     };
-    confine::null_stdio(false)?;
+    drop(gate);
+    confine_init(plan)?;
+    send(status, &InitMessage::Started);
+    nix::unistd::write(&open_gate, b"g").or_refuse(step, || "the payload is gone".to_owned())?;
+    drop(open_gate);
     loop {
-        wait_for_news(&signals, go)?;
+        wait_for_news(plan, &signals, go)?;
         while let Ok(Some(signal)) = signals.read_signal() {
             if signal.ssi_signo == Signal::SIGTERM as u32 && signal.ssi_pid == 0 {
                 // ESRCH: nobody is left, the reaping below ends us.
@@ -62,8 +78,17 @@ fn start_and_wait(plan: &SandboxPlan, go: &File, status: &File) -> Result<(), Re
     }
 }
 
+/// What init gives up. It runs no foreign code, so it needs no filter; the payload cannot reach it.
+fn confine_init(plan: &SandboxPlan) -> Result<(), Refusal> {
+    confine::drop_rights(plan, Some(sys::CAP_KILL))?;
+    setup::tie_to_parent(plan)?;
+    prctl::set_dumpable(plan.lifts(Lift::Dumpable))
+        .or_refuse(SetupStep::Init, || "cannot become non-dumpable".to_owned())?;
+    confine::null_stdio(false)
+}
+
 /// Blocks until a signal is pending; leaves at once when the helper is gone.
-fn wait_for_news(signals: &SignalFd, go: &File) -> Result<(), Refusal> {
+fn wait_for_news(plan: &SandboxPlan, signals: &SignalFd, go: &File) -> Result<(), Refusal> {
     let mut fds = [
         PollFd::new(signals.as_fd(), PollFlags::POLLIN),
         PollFd::new(go.as_fd(), PollFlags::empty()),
@@ -75,23 +100,33 @@ fn wait_for_news(signals: &SignalFd, go: &File) -> Result<(), Refusal> {
         }
     }
     let helper_gone = fds[1].revents().is_some_and(|events| !events.is_empty());
-    if helper_gone {
+    if helper_gone && !plan.lifts(Lift::DeathSignal) {
         sys::exit_now(0);
     }
     Ok(())
 }
 
 /// In the payload's process: the last confinement, then the program. Returns only on failure.
-fn become_payload(plan: &SandboxPlan) -> Refusal {
-    match exec(plan) {
+fn become_payload(plan: &SandboxPlan, start: Start, gate: OwnedFd) -> Refusal {
+    match exec(plan, start, gate) {
         Ok(never) => match never {},
         Err(refusal) => refusal,
     }
 }
 
-fn exec(plan: &SandboxPlan) -> Result<std::convert::Infallible, Refusal> {
+fn exec(
+    plan: &SandboxPlan,
+    start: Start,
+    gate: OwnedFd,
+) -> Result<std::convert::Infallible, Refusal> {
     let step = SetupStep::Exec;
     let plain = |what: &'static str| move || what.to_owned();
+    File::from(gate)
+        .read_exact(&mut [0])
+        .or_refuse(step, plain("init is gone"))?;
+    setup::take_payload_ids(start)?;
+    confine::drop_rights(plan, None)?;
+    confine::check_access(plan)?;
     setsid().or_refuse(step, plain("cannot start the payload's session"))?;
     confine::null_stdio(true)?;
     SigSet::all()
@@ -109,8 +144,15 @@ fn exec(plan: &SandboxPlan) -> Result<std::convert::Infallible, Refusal> {
     let program = argv
         .first()
         .ok_or_else(|| Refusal::plain(step, "no program"))?;
+    #[cfg(feature = "lifted")]
+    if plan.lifts(Lift::PipesOnly) {
+        sys::stderr_to_file(c"/tmp/stderr");
+    }
+    if !plan.lifts(Lift::CloseFds) {
+        sys::close_from(3, true).or_refuse(step, plain("cannot close descriptors"))?;
+    }
     confine::limit(plan)?;
-    sys::close_from(3, true).or_refuse(step, plain("cannot close descriptors"))?;
+    confine::filter(plan)?;
     execve(program, &argv, &env).or_refuse(step, || {
         format!("cannot execute {}", program.to_string_lossy())
     })

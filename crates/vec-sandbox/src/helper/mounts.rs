@@ -16,8 +16,8 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, umask};
 
 use super::sources::{Kind, Source};
-use super::{OrRefuse, Refusal, devices};
-use crate::plan::SandboxPlan;
+use super::{OrRefuse, Refusal, devices, fill};
+use crate::plan::{INSIDE_ID, Lift, SandboxPlan, TmpfsSize, WorkKind};
 use crate::report::SetupStep;
 use crate::sys;
 
@@ -51,15 +51,20 @@ pub(crate) fn build(
     stage()?;
     devices::make(plan)?;
     create_dir("tmp").or_refuse(SetupStep::Root, || "cannot make /tmp".to_owned())?;
-    let size = format!(
-        "size={},nr_inodes={},mode=1777",
-        plan.tmp.bytes, plan.tmp.inodes
-    );
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    devices::tmpfs("tmp", flags, &size, SetupStep::Root)?;
+    let options = memory_options(plan, plan.tmp, "mode=1777");
+    devices::tmpfs("tmp", flags, &options, SetupStep::Root)?;
     create_dir("proc").or_refuse(SetupStep::Proc, || "cannot make /proc".to_owned())?;
+    if let WorkKind::Memory { size, .. } = plan.work.kind {
+        make_work(plan, size)?;
+    }
     for source in sources {
-        attach(source, already_detached)?;
+        if source.is_fill() {
+            let (tree, _) = source.into_tree(already_detached)?;
+            fill::copy(plan, &tree)?;
+        } else {
+            attach(source, already_detached)?;
+        }
     }
     for file in &plan.files {
         let path = relative(&file.path);
@@ -73,8 +78,31 @@ pub(crate) fn build(
         std::os::unix::fs::symlink(&link.target, &path)
             .or_refuse(SetupStep::Root, || format!("cannot make {:?}", link.path))?;
     }
-    proc_with_ceilings()?;
+    proc_with_ceilings(plan)?;
     pivot()
+}
+
+/// Options of a memory file system that the payload may fill.
+pub(crate) fn memory_options(plan: &SandboxPlan, size: TmpfsSize, more: &str) -> String {
+    if plan.lifts(Lift::Inodes) {
+        return format!("size={},{more}", size.bytes);
+    }
+    format!("size={},nr_inodes={},{more}", size.bytes, size.inodes)
+}
+
+/// The memory work directory, empty, owned by the payload.
+fn make_work(plan: &SandboxPlan, mut size: TmpfsSize) -> Result<(), Refusal> {
+    let path = relative(&plan.work.dest);
+    create_dir_all(&path).or_refuse(SetupStep::Root, || {
+        format!("cannot make {:?}", plan.work.dest)
+    })?;
+    if plan.lifts(Lift::WorkSize) {
+        size.bytes = 1 << 30;
+    }
+    let owner = format!("uid={INSIDE_ID},gid={INSIDE_ID},mode=0700");
+    let options = memory_options(plan, size, &owner);
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    devices::tmpfs(&path.to_string_lossy(), flags, &options, SetupStep::Root)
 }
 
 fn stage() -> Result<(), Refusal> {
@@ -111,11 +139,20 @@ fn attach(source: Source, already_detached: bool) -> Result<(), Refusal> {
 
 /// Writes the ceilings through a whole `/proc` that exists only for this, then mounts the one
 /// that stays: processes only, others' hidden.
-fn proc_with_ceilings() -> Result<(), Refusal> {
+fn proc_with_ceilings(plan: &SandboxPlan) -> Result<(), Refusal> {
+    if plan.lifts(Lift::OwnProc) {
+        return Ok(());
+    }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "proc", Some("proc"), flags, None::<&str>)
         .or_refuse(SetupStep::Proc, || "cannot mount an own /proc".to_owned())?;
     for (name, value) in CEILINGS {
+        let of_inotify = name.contains("inotify");
+        if of_inotify && plan.lifts(Lift::InotifyCeiling)
+            || !of_inotify && plan.lifts(Lift::UserNamespaceCeiling)
+        {
+            continue;
+        }
         match std::fs::write(Path::new("proc/sys/user").join(name), value) {
             Ok(()) => {}
             // This kernel has no such object, hence nothing to bound.
@@ -126,6 +163,9 @@ fn proc_with_ceilings() -> Result<(), Refusal> {
                 });
             }
         }
+    }
+    if plan.lifts(Lift::ProcSubset) {
+        return Ok(());
     }
     umount2("proc", MntFlags::empty()).or_refuse(SetupStep::Proc, || {
         "cannot unmount the first /proc".to_owned()
@@ -159,6 +199,6 @@ fn parents(path: &Path) -> Result<(), Refusal> {
     }
 }
 
-fn relative(path: &Path) -> PathBuf {
+pub(crate) fn relative(path: &Path) -> PathBuf {
     path.strip_prefix("/").unwrap_or(path).to_owned()
 }

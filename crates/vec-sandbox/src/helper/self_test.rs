@@ -6,18 +6,18 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use nix::fcntl::OFlag;
-use nix::unistd::{dup, dup2_stderr, dup2_stdout, getgroups, mkdtemp, pipe2};
+use nix::unistd::{dup, dup2_stderr, dup2_stdout, getgroups, pipe2};
 
 use super::start::Start;
 use super::{OrRefuse, Refusal, inside, supervise};
 use crate::host::HostLayout;
 use crate::plan::{
     ExecInputs, Limits, OuterIds, OutputCaps, PythonBinds, SANDBOX_GID, SANDBOX_UID, SandboxPlan,
-    TimeLimits,
+    TimeLimits, TmpfsSize, WorkKind,
 };
 use crate::probe::{Isolation, PROBE_SCHEMA, ProbeCheck, ProbeReport, StartedBy};
 use crate::report::{SandboxReport, SetupStep};
@@ -25,6 +25,11 @@ use crate::report::{SandboxReport, SetupStep};
 /// Where the program lies inside.
 const INSIDE_DIR: &str = "/solution";
 const CHECKS_BYTES_MAX: u64 = 64 << 10;
+/// Room for one file.
+const WORK_SIZE: TmpfsSize = TmpfsSize {
+    bytes: 1 << 20,
+    inodes: 16,
+};
 
 /// Exit code 0 when everything works.
 pub(crate) fn probe() -> ExitCode {
@@ -84,13 +89,12 @@ fn attempt() -> Result<(File, SandboxReport, Vec<ProbeCheck>), Refusal> {
     let step = SetupStep::Plan;
     let pipe_failed = || "cannot make the self-test's pipes".to_owned();
     let stdout = dup(std::io::stdout().as_fd()).or_refuse(step, pipe_failed)?;
-    let work = WorkDir::make()?;
-    let plan = plan(&work.0)?;
+    let plan = plan()?;
     let (output, payload) = pipe2(OFlag::O_CLOEXEC).or_refuse(step, pipe_failed)?;
     dup2_stdout(payload.as_fd()).or_refuse(step, pipe_failed)?;
     dup2_stderr(payload.as_fd()).or_refuse(step, pipe_failed)?;
     drop(payload);
-    let run = supervise::supervise(&plan, None);
+    let run = supervise::supervise(&plan, None, &[]);
     let mut checks = Vec::new();
     // While something of the sandbox hangs, the pipe would not end.
     if run.tree_gone && run.setup_error.is_none() {
@@ -104,7 +108,7 @@ fn attempt() -> Result<(File, SandboxReport, Vec<ProbeCheck>), Refusal> {
     Ok((File::from(stdout), run, checks))
 }
 
-fn plan(work: &Path) -> Result<SandboxPlan, Refusal> {
+fn plan() -> Result<SandboxPlan, Refusal> {
     let step = SetupStep::Plan;
     let program = std::env::current_exe()
         .or_refuse(step, || "cannot find the helper's own path".to_owned())?;
@@ -114,7 +118,10 @@ fn plan(work: &Path) -> Result<SandboxPlan, Refusal> {
     let inputs = ExecInputs {
         solution: program,
         views: Vec::new(),
-        out: work.to_owned(),
+        out: WorkKind::Memory {
+            size: WORK_SIZE,
+            fill: None,
+        },
         python: PythonBinds::default(),
         argv: vec![
             inside_path.to_string_lossy().into_owned(),
@@ -141,25 +148,6 @@ fn plan(work: &Path) -> Result<SandboxPlan, Refusal> {
     Ok(plan)
 }
 
-/// A scratch directory that goes away again.
-struct WorkDir(PathBuf);
-
-impl WorkDir {
-    fn make() -> Result<Self, Refusal> {
-        let template = std::env::temp_dir().join("vec-sandbox-probe-XXXXXX");
-        mkdtemp(&template)
-            .map(Self)
-            .or_refuse(SetupStep::Plan, || format!("cannot make {template:?}"))
-    }
-}
-
-impl Drop for WorkDir {
-    fn drop(&mut self) {
-        // Left-overs of a probe in the temporary directory harm nobody.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 fn isolation() -> Isolation {
     let start = Start::detect(OuterIds {
         uid: SANDBOX_UID,
@@ -180,14 +168,34 @@ fn isolation() -> Isolation {
         namespaces: ["user", "mount", "pid", "net", "ipc", "uts", "cgroup"]
             .map(str::to_owned)
             .to_vec(),
-        seccomp: "deny_list".to_owned(),
+        ids: if start.is_root() { "two" } else { "one" }.to_owned(),
+        seccomp: "exec allow_list, engineer deny_list, worker allow_list".to_owned(),
         proc_options: "subset=pid,hidepid=2".to_owned(),
         memory_bound: "rlimit_per_process".to_owned(),
-        work_bound: "file_size".to_owned(),
+        work_bound: "memory_file_system".to_owned(),
+        missing: missing(start),
         kept_groups: if start.is_root() {
             0
         } else {
             u32::try_from(kept).unwrap_or(u32::MAX)
         },
     }
+}
+
+/// What this host cannot do for us, in words for the lock.
+fn missing(start: Start) -> Vec<String> {
+    let mut missing = Vec::new();
+    if !start.is_root() {
+        missing.push(
+            "a second id: a payload may disturb its own sandbox's init, never another's".to_owned(),
+        );
+    }
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.starts_with('|') {
+        missing.push(format!(
+            "a core_pattern without a program: the host's is {:?} (it is not called for cores of at most one byte)",
+            pattern.trim()
+        ));
+    }
+    missing
 }

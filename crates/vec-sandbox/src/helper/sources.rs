@@ -14,9 +14,12 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::fstat;
 
 use super::{OrRefuse, Refusal};
-use crate::plan::SandboxPlan;
+use crate::plan::{Lift, SandboxPlan, WorkKind};
 use crate::report::SetupStep;
 use crate::sys;
+
+/// Place of what is copied and bound nowhere; no plan can name it.
+const FILL: &str = "fill";
 
 /// What kind of object a source is: decides the mount point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +36,7 @@ pub(crate) struct Source {
     pub(crate) dest: PathBuf,
     pub(crate) kind: Kind,
     attributes: u64,
+    recursive: bool,
     identity: (u64, u64),
     /// A detached tree, or after [`Source::reopen`] an O_PATH descriptor in the child's namespace.
     handle: Option<OwnedFd>,
@@ -44,27 +48,53 @@ pub(crate) fn open_all(plan: &SandboxPlan, detach: bool) -> Result<Vec<Source>, 
     const RW: u64 = sys::MOUNT_ATTR_NOSUID | sys::MOUNT_ATTR_NODEV;
     const DEVICE: u64 = sys::MOUNT_ATTR_NOSUID | sys::MOUNT_ATTR_NOEXEC;
     let mut sources = Vec::new();
+    let shown = if plan.lifts(Lift::RoBinds) { RW } else { RO };
+    let recursive = !plan.lifts(Lift::RoRecursive);
     for bind in &plan.ro_binds {
-        sources.push(Source::open(&bind.source, &bind.dest, RO, detach)?);
+        sources.push(Source::open(
+            &bind.source,
+            &bind.dest,
+            shown,
+            detach,
+            recursive,
+        )?);
     }
-    let work = Source::open(&plan.work.source, &plan.work.dest, RW, detach)?;
-    if work.kind != Kind::Directory {
-        let what = format!(
-            "the work directory {:?} is not a directory",
-            plan.work.source
-        );
-        return Err(Refusal::plain(SetupStep::Source, what));
+    if let Some(path) = plan.work.kind.source() {
+        let (dest, attributes) = match plan.work.kind {
+            WorkKind::Host { .. } => (plan.work.dest.as_path(), RW),
+            WorkKind::Memory { .. } => (Path::new(FILL), RO),
+        };
+        let work = Source::open(path, dest, attributes, detach, true)?;
+        if work.kind != Kind::Directory {
+            let what = format!("the work directory {path:?} is not a directory");
+            return Err(Refusal::plain(SetupStep::Source, what));
+        }
+        sources.push(work);
     }
-    sources.push(work);
-    for name in super::devices::NODES {
+    if plan.lifts(Lift::OwnProc) {
+        let proc = Path::new("/proc");
+        sources.push(Source::open(proc, proc, RO, detach, true)?);
+    }
+    let more: &[&str] = if plan.lifts(Lift::DevNodes) {
+        &["kmsg"]
+    } else {
+        &[]
+    };
+    for name in super::devices::NODES.iter().chain(more) {
         let path = Path::new("/dev").join(name);
-        sources.push(Source::open(&path, &path, DEVICE, detach)?);
+        sources.push(Source::open(&path, &path, DEVICE, detach, true)?);
     }
     Ok(sources)
 }
 
 impl Source {
-    fn open(path: &Path, dest: &Path, attributes: u64, detach: bool) -> Result<Self, Refusal> {
+    fn open(
+        path: &Path,
+        dest: &Path,
+        attributes: u64,
+        detach: bool,
+        recursive: bool,
+    ) -> Result<Self, Refusal> {
         let fd = open_plain(path)?;
         let (kind, identity) = describe(&fd, path)?;
         let device = attributes & sys::MOUNT_ATTR_NODEV == 0;
@@ -82,6 +112,7 @@ impl Source {
             dest: dest.to_owned(),
             kind,
             attributes,
+            recursive,
             identity,
             handle: None,
         };
@@ -95,11 +126,16 @@ impl Source {
         let tree = sys::open_tree(fd.as_fd()).or_refuse(SetupStep::Bind, || {
             format!("cannot clone the mount of {:?}", self.path)
         })?;
-        sys::mount_setattr(tree.as_fd(), c"", true, self.attributes)
+        sys::mount_setattr(tree.as_fd(), c"", self.recursive, self.attributes)
             .or_refuse(SetupStep::Bind, || {
                 format!("cannot restrict the mount of {:?}", self.path)
             })?;
         Ok(tree)
+    }
+
+    /// Is it copied into the work directory instead of bound?
+    pub(crate) fn is_fill(&self) -> bool {
+        self.dest == Path::new(FILL)
     }
 
     /// In the child of an ordinary user: the same object again, in the new mount namespace.

@@ -8,14 +8,16 @@ use nix::sys::stat::fstat;
 use nix::unistd::{Gid, Pid, Uid, fchown, getegid, geteuid};
 
 use super::{OrRefuse, Refusal};
-use crate::plan::{INSIDE_ID, OuterIds};
+use crate::plan::{INIT_ID, INSIDE_ID, OuterIds};
 use crate::report::SetupStep;
 
 /// Start mode with the payload's ids on the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// May map any id: the payload runs as `OuterIds`.
+    /// May map any id: the payload runs as `OuterIds`, init as the ids that follow them.
     Root(OuterIds),
+    /// May map any id and maps one, as an ordinary user does: for the attack suite's build.
+    One(OuterIds),
     /// May map only its own ids.
     User(OuterIds),
 }
@@ -25,9 +27,10 @@ impl Start {
         let mapped = |file: &str, id: u32| {
             std::fs::read_to_string(file).is_ok_and(|table| table_maps(&table, id))
         };
+        let both = |file: &str, id: u32| mapped(file, id) && mapped(file, id + 1);
         let is_root = geteuid().is_root()
-            && mapped("/proc/self/uid_map", wanted.uid)
-            && mapped("/proc/self/gid_map", wanted.gid);
+            && both("/proc/self/uid_map", wanted.uid)
+            && both("/proc/self/gid_map", wanted.gid);
         if is_root {
             return Self::Root(wanted);
         }
@@ -39,12 +42,12 @@ impl Start {
 
     pub(crate) fn outer(self) -> OuterIds {
         match self {
-            Self::Root(ids) | Self::User(ids) => ids,
+            Self::Root(ids) | Self::One(ids) | Self::User(ids) => ids,
         }
     }
 
     pub(crate) fn is_root(self) -> bool {
-        matches!(self, Self::Root(_))
+        matches!(self, Self::Root(_) | Self::One(_))
     }
 
     /// Writes the id maps of the freshly cloned child.
@@ -58,13 +61,28 @@ impl Start {
             write("setgroups", "deny".to_owned())?;
         }
         let OuterIds { uid, gid } = self.outer();
-        write("gid_map", format!("{INSIDE_ID} {gid} 1\n"))?;
-        write("uid_map", format!("{INSIDE_ID} {uid} 1\n"))
+        let map = |id: u32| {
+            let payload = format!("{INSIDE_ID} {id} 1\n");
+            match self {
+                Self::Root(_) => format!("{payload}{INIT_ID} {} 1\n", id + 1),
+                Self::One(_) | Self::User(_) => payload,
+            }
+        };
+        write("gid_map", map(gid))?;
+        write("uid_map", map(uid))
+    }
+
+    /// Init's id inside: its own where two can be mapped, so that the payload can do nothing to it.
+    pub(crate) fn init_id(self) -> u32 {
+        match self {
+            Self::Root(_) => INIT_ID,
+            Self::One(_) | Self::User(_) => INSIDE_ID,
+        }
     }
 
     /// Gives the payload's pipes to its user, so that `/dev/stdout` can be opened by name.
     pub(crate) fn own_stdio(self) -> Result<(), Errno> {
-        let Self::Root(ids) = self else {
+        let (Self::Root(ids) | Self::One(ids)) = self else {
             return Ok(());
         };
         let (out, err) = (std::io::stdout(), std::io::stderr());

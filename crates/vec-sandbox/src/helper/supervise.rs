@@ -4,7 +4,7 @@
 //! namespace with it; then a bounded wait for the kernel to finish that. `timed_out` is set by this
 //! clock only.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -14,10 +14,12 @@ use nix::unistd::read;
 
 use super::launch::{Child, launch};
 use super::setup::InitMessage;
+use super::start::Start;
 use super::{Refusal, advice};
 use crate::control::{Command, Parser};
-use crate::plan::SandboxPlan;
-use crate::report::{EndedBy, PayloadExit, REPORT_SCHEMA, SandboxReport, SetupStep};
+use crate::handover;
+use crate::plan::{Lift, SandboxPlan};
+use crate::report::{EndedBy, Handed, PayloadExit, REPORT_SCHEMA, SandboxReport, SetupStep};
 use crate::sys::{self, Reaped};
 
 /// The set-up takes milliseconds; a host that needs longer is ill.
@@ -38,16 +40,27 @@ pub(crate) fn refused(refusal: Refusal) -> SandboxReport {
         user_ms: 0,
         sys_ms: 0,
         max_rss_kib: 0,
+        ids: 0,
         setup_ms: 0,
         setup_error: Some(refusal.explain()),
     }
 }
 
-/// Runs `plan` to its end. `control` absent: only the deadline ends it early.
-pub(crate) fn supervise(plan: &SandboxPlan, control: Option<OwnedFd>) -> SandboxReport {
+/// Runs `plan` to its end. Without a daemon (`control` and the socket to hand out on) only the
+/// deadline ends it early.
+pub(crate) fn supervise(
+    plan: &SandboxPlan,
+    daemon: Option<(OwnedFd, &OwnedFd)>,
+    groups: &[OwnedFd],
+) -> SandboxReport {
     let begun = Instant::now();
-    match launch(plan, control.is_some()) {
-        Ok(child) => Watch::new(plan, child, control, begun).run(),
+    let (control, handing) = daemon.unzip();
+    match launch(plan, control.is_some(), groups) {
+        Ok(child) => {
+            let mut watch = Watch::new(plan, child, control, begun);
+            watch.handing = handing.map(AsFd::as_fd);
+            watch.run()
+        }
         Err(refusal) => refused(refusal),
     }
 }
@@ -67,6 +80,9 @@ struct Watch<'a> {
     plan: &'a SandboxPlan,
     child: Child,
     control: Option<OwnedFd>,
+    handing: Option<BorrowedFd<'a>>,
+    /// Received from init, not yet passed on.
+    handed: Vec<OwnedFd>,
     parser: Parser,
     begun: Instant,
     started: Option<Instant>,
@@ -88,6 +104,8 @@ impl<'a> Watch<'a> {
             plan,
             child,
             control,
+            handing: None,
+            handed: Vec::new(),
             parser: Parser::default(),
             begun,
             started: None,
@@ -208,7 +226,9 @@ impl<'a> Watch<'a> {
             Err(Errno::EINTR | Errno::EAGAIN) => {}
             Ok(0) | Err(_) => {
                 self.control = None;
-                self.kill_now(EndedBy::ControlLost);
+                if !self.plan.lifts(Lift::DeathSignal) {
+                    self.kill_now(EndedBy::ControlLost);
+                }
             }
             Ok(count) => {
                 for command in self.parser.push(&buffer[..count]) {
@@ -237,7 +257,7 @@ impl<'a> Watch<'a> {
 
     fn read_status(&mut self) {
         let mut buffer = [0_u8; 8192];
-        match read(self.child.status.as_fd(), &mut buffer) {
+        match handover::receive(self.child.status.as_fd(), &mut buffer, &mut self.handed) {
             Err(Errno::EINTR | Errno::EAGAIN) => {}
             Ok(0) | Err(_) => self.status_open = false,
             Ok(count) => {
@@ -262,8 +282,14 @@ impl<'a> Watch<'a> {
 
     fn heard(&mut self, message: InitMessage) {
         match message {
+            InitMessage::Handed => {}
             InitMessage::Started => {
                 let now = Instant::now();
+                self.hand_out();
+                self.report.ids = match Start::detect(self.plan.outer) {
+                    Start::Root(_) if !self.plan.lifts(Lift::TwoIds) => 2,
+                    _ => 1,
+                };
                 self.started = Some(now);
                 self.report.setup_ms = millis(now - self.begun);
                 self.report.exit = PayloadExit::Unknown;
@@ -284,6 +310,21 @@ impl<'a> Watch<'a> {
                 self.stage = Stage::Clearing;
                 self.until = Instant::now() + REAP_MAX;
             }
+        }
+    }
+
+    /// Tells the daemon who init is, with what init has opened for it.
+    fn hand_out(&mut self) {
+        let handed = std::mem::take(&mut self.handed);
+        let Some(socket) = self.handing else { return };
+        let message = Handed {
+            init: self.child.pid.as_raw(),
+        };
+        let fds: Vec<BorrowedFd<'_>> = handed.iter().map(AsFd::as_fd).collect();
+        if let Ok(mut line) = serde_json::to_vec(&message) {
+            line.push(b'\n');
+            // A daemon that cannot be told is gone; the control pipe says so too.
+            let _ = handover::send(socket, &line, &fds);
         }
     }
 

@@ -10,7 +10,7 @@ use vec_types::ViewId;
 
 use super::{
     INSIDE_ID, Limits, OuterIds, OutputCaps, PLAN_SCHEMA, PlanError, Profile, RoBind, SANDBOX_GID,
-    SANDBOX_UID, SandboxPlan, SymlinkEntry, TextFile, TimeLimits, TmpfsSize, WorkDir,
+    SANDBOX_UID, SandboxPlan, SymlinkEntry, TextFile, TimeLimits, TmpfsSize, WorkDir, WorkKind,
 };
 use crate::host::HostLayout;
 
@@ -45,8 +45,8 @@ pub struct ExecInputs {
     pub solution: PathBuf,
     /// Views, read-only.
     pub views: Vec<ViewBind>,
-    /// Host directory shown at `/out`: writable, and the working directory.
-    pub out: PathBuf,
+    /// What `/out` is made of: writable, and the working directory.
+    pub out: WorkKind,
     /// Python beside `/usr`.
     pub python: PythonBinds,
     /// Program and arguments, as seen inside.
@@ -64,8 +64,8 @@ pub struct ExecInputs {
 /// What an Engineer session needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineerInputs {
-    /// Host directory shown at `/box`: writable, and the working directory.
-    pub work: PathBuf,
+    /// What `/box` is made of: writable, and the working directory.
+    pub work: WorkKind,
     /// Host directory shown at `/brief`, read-only.
     pub brief: PathBuf,
     /// Views, read-only.
@@ -80,8 +80,31 @@ pub struct EngineerInputs {
     pub agent: PathBuf,
     /// Python beside `/usr`.
     pub python: PythonBinds,
+    /// Loopback ports whose listeners are handed out.
+    pub listeners: Vec<u16>,
     /// Program and arguments, as seen inside.
     pub argv: Vec<String>,
+    /// Whole environment.
+    pub env: BTreeMap<String, String>,
+    /// Resource limits.
+    pub limits: Limits,
+    /// Deadline and grace.
+    pub time: TimeLimits,
+    /// Output caps.
+    pub output: OutputCaps,
+}
+
+/// What a worker of our own needs: one program, inputs, one bounded directory for results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerInputs {
+    /// Host path of the program, shown at `/worker/<its file name>`, which is executed.
+    pub program: PathBuf,
+    /// Host files or directories with the names that they have below `/in`, read-only.
+    pub inputs: Vec<(String, PathBuf)>,
+    /// Bounds of `/out`, which is also the working directory.
+    pub out: TmpfsSize,
+    /// Arguments after the program's name.
+    pub args: Vec<String>,
     /// Whole environment.
     pub env: BTreeMap<String, String>,
     /// Resource limits.
@@ -137,9 +160,10 @@ impl SandboxPlan {
             outer: OUTER,
             ro_binds: layout.binds,
             work: WorkDir {
-                source: inputs.out.clone(),
                 dest: PathBuf::from("/out"),
+                kind: inputs.out.clone(),
             },
+            listeners: Vec::new(),
             tmp: TMP_SIZE,
             shm: TMP_SIZE,
             symlinks: layout.symlinks,
@@ -150,6 +174,8 @@ impl SandboxPlan {
             limits: inputs.limits,
             time: inputs.time,
             output: inputs.output,
+            #[cfg(feature = "lifted")]
+            lift: Vec::new(),
         };
         plan.check()?;
         Ok(plan)
@@ -180,9 +206,10 @@ impl SandboxPlan {
             outer: OUTER,
             ro_binds: layout.binds,
             work: WorkDir {
-                source: inputs.work.clone(),
                 dest: PathBuf::from("/box"),
+                kind: inputs.work.clone(),
             },
+            listeners: inputs.listeners.clone(),
             tmp: TMP_SIZE,
             shm: TMP_SIZE,
             symlinks: layout.symlinks,
@@ -193,11 +220,73 @@ impl SandboxPlan {
             limits: inputs.limits,
             time: inputs.time,
             output: inputs.output,
+            #[cfg(feature = "lifted")]
+            lift: Vec::new(),
         };
         plan.check()?;
         Ok(plan)
     }
 }
+
+impl SandboxPlan {
+    /// Plan of one worker of our own over untrusted bytes: its program and libraries, its inputs,
+    /// `/out`.
+    ///
+    /// # Errors
+    /// [`PlanError`], as [`SandboxPlan::check`].
+    pub fn worker(inputs: &WorkerInputs, host: &HostLayout) -> Result<Self, PlanError> {
+        let mut layout = Layout::new(host, &PythonBinds::default());
+        layout.binds.retain(|bind| is_library(&bind.dest));
+        let name = inputs.program.file_name().unwrap_or_default();
+        let program = Path::new("/worker").join(name);
+        layout.bind(&inputs.program, &program);
+        for (name, source) in &inputs.inputs {
+            layout.bind(source, Path::new("/in").join(name));
+        }
+        let mut argv = vec![program.to_string_lossy().into_owned()];
+        argv.extend(inputs.args.iter().cloned());
+        let plan = Self {
+            schema: PLAN_SCHEMA,
+            profile: Profile::Worker,
+            hostname: "sandbox".to_owned(),
+            outer: OUTER,
+            ro_binds: layout.binds,
+            work: WorkDir {
+                dest: PathBuf::from("/out"),
+                kind: WorkKind::Memory {
+                    size: inputs.out,
+                    fill: None,
+                },
+            },
+            listeners: Vec::new(),
+            tmp: WORKER_TMP,
+            shm: WORKER_TMP,
+            symlinks: layout.symlinks,
+            files: Vec::new(),
+            argv,
+            env: inputs.env.clone(),
+            cwd: PathBuf::from("/out"),
+            limits: inputs.limits,
+            time: inputs.time,
+            output: inputs.output,
+            #[cfg(feature = "lifted")]
+            lift: Vec::new(),
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+}
+
+/// A worker needs the loader and shared libraries, which may lie anywhere below `/usr`.
+fn is_library(dest: &Path) -> bool {
+    dest == Path::new("/usr") || dest.starts_with("/lib") || dest.starts_with("/lib64")
+}
+
+/// A worker writes its results to `/out` alone.
+const WORKER_TMP: TmpfsSize = TmpfsSize {
+    bytes: 64 << 10,
+    inodes: 16,
+};
 
 const OUTER: OuterIds = OuterIds {
     uid: SANDBOX_UID,

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::{PLAN_SCHEMA, SandboxPlan};
+use super::{PLAN_SCHEMA, SandboxPlan, WorkKind};
 
 const BINDS_MAX: usize = 64;
 const ENTRIES_MAX: usize = 128;
@@ -22,6 +22,10 @@ const TMPFS_INODES: RangeInclusive<u64> = 16..=4 << 20;
 const PROCESSES: RangeInclusive<u64> = 4..=32_768;
 const OPEN_FILES: RangeInclusive<u64> = 16..=1 << 20;
 const BYTES_LIMIT: RangeInclusive<u64> = 4096..=1 << 50;
+/// Most loopback ports that init opens.
+pub const LISTENERS_MAX: usize = 4;
+/// Ports that need no privilege.
+const PORTS: RangeInclusive<u64> = 1024..=65_535;
 /// Below this not even an interpreter starts.
 const MEMORY_LIMIT: RangeInclusive<u64> = 16 << 20..=1 << 50;
 const CPU_S: RangeInclusive<u64> = 1..=7 * 86_400;
@@ -115,6 +119,15 @@ impl SandboxPlan {
             within(bytes, size.bytes, &TMPFS_BYTES)?;
             within(inodes, size.inodes, &TMPFS_INODES)?;
         }
+        if let WorkKind::Memory { size, .. } = self.work.kind {
+            within("work.kind.memory.size.bytes", size.bytes, &TMPFS_BYTES)?;
+            within("work.kind.memory.size.inodes", size.inodes, &TMPFS_INODES)?;
+        }
+        let listeners = 0..=LISTENERS_MAX as u64;
+        within("listeners count", self.listeners.len() as u64, &listeners)?;
+        for port in &self.listeners {
+            within("listeners", u64::from(*port), &PORTS)?;
+        }
         let limits = &self.limits;
         if let Some(bytes) = limits.address_space_bytes {
             within("limits.address_space_bytes", bytes, &MEMORY_LIMIT)?;
@@ -155,7 +168,9 @@ impl SandboxPlan {
             plain("ro_binds.source", &bind.source)?;
             plain("ro_binds.dest", &bind.dest)?;
         }
-        plain("work.source", &self.work.source)?;
+        if let Some(source) = self.work.kind.source() {
+            plain("work.kind", source)?;
+        }
         plain("work.dest", &self.work.dest)?;
         for link in &self.symlinks {
             plain("symlinks.path", &link.path)?;

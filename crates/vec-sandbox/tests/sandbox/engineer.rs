@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use vec_sandbox::{
     EngineerInputs, HostLayout, Limits, OutputCaps, PythonBinds, SandboxPlan, TimeLimits, ViewBind,
-    candidate_env,
+    WorkKind, candidate_env,
 };
 
 use crate::support::{Place, both_modes, mode};
@@ -61,7 +61,10 @@ fn plan(place: &Place) -> SandboxPlan {
     let mut env = candidate_env(1, false, None);
     env.insert("VEC_NODE".to_owned(), "3".to_owned());
     let inputs = EngineerInputs {
-        work: place.path("out"),
+        work: WorkKind::Host {
+            source: place.path("out"),
+        },
+        listeners: Vec::new(),
         brief: place.path("brief"),
         views: vec![ViewBind {
             id: "main".parse().unwrap(),

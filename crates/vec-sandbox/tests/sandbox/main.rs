@@ -6,6 +6,7 @@
 mod ending;
 mod engineer;
 mod isolation;
+mod memory;
 mod output;
 mod refusal;
 mod results;

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use command_fds::{CommandFdExt, FdMapping};
 use vec_sandbox::{
     EndedBy, PayloadExit, ProbeReport, RunControl, Runner, SandboxError, SandboxPlan,
-    SandboxReport, SetupError, SetupStep, StartedBy, probe,
+    SandboxReport, SetupError, SetupStep, StartedBy, WorkKind, probe,
 };
 
 use crate::support::{Place, both_modes, mode, started_by_root};
@@ -70,7 +70,9 @@ both_modes! {
         assert_eq!(refused(&place, &below).await.errno, Some(libc::ELOOP));
 
         let mut missing = plan.clone();
-        missing.work.source = place.path("absent");
+        missing.work.kind = WorkKind::Host {
+            source: place.path("absent"),
+        };
         let error = refused(&place, &missing).await;
         assert!(error.message.contains("absent"), "{error}");
 
@@ -142,7 +144,7 @@ both_modes! {
             (String::new(), "malformed"),
             ("{".to_owned(), "malformed"),
             (good.replacen('{', "{\"surprise\":1,", 1), "surprise"),
-            (good.replace("\"schema\":1", "\"schema\":2"), "schema 2"),
+            (good.replace("\"schema\":2", "\"schema\":1"), "schema 1"),
             (good.replace("/solution\"", "/dev/x\""), "collides"),
             (good.replace("\"/out\"", "\"/out/..\""), "/out/.."),
         ];

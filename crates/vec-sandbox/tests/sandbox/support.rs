@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use vec_sandbox::{
     ExecInputs, HostLayout, Limits, OutputCaps, PayloadExit, PythonBinds, RunControl, Runner,
-    SandboxPlan, SandboxRun, TimeLimits, ViewBind, candidate_env,
+    SandboxPlan, SandboxRun, TimeLimits, ViewBind, WorkKind, candidate_env,
 };
 
 pub(crate) const HELPER: &str = env!("CARGO_BIN_EXE_vec-sandbox");
@@ -137,7 +137,9 @@ impl Place {
                 id: "main".parse().unwrap(),
                 source: self.path("view"),
             }],
-            out: self.path("out"),
+            out: WorkKind::Host {
+                source: self.path("out"),
+            },
             python: PythonBinds::default(),
             argv,
             env: candidate_env(1, false, None),

@@ -169,7 +169,11 @@ pub(super) fn gpu(written: Option<WrittenGpu>, check: &mut Checker<'_>) -> Gpu {
 }
 
 pub(super) fn engineer(written: Option<WrittenEngineer>, check: &mut Checker<'_>) -> Engineer {
-    let WrittenEngineer { minutes, memory_gb } = Checker::block(written);
+    let WrittenEngineer {
+        minutes,
+        memory_gb,
+        work_gb,
+    } = Checker::block(written);
     Engineer {
         minutes: minutes.map(|minutes| {
             check.number(
@@ -181,6 +185,11 @@ pub(super) fn engineer(written: Option<WrittenEngineer>, check: &mut Checker<'_>
         memory_gb: check.number(
             "engineer.memory_gb",
             memory_gb,
+            Numbers::PositiveTo(MEMORY_GB_MAX),
+        ),
+        work_gb: check.number(
+            "engineer.work_gb",
+            work_gb,
             Numbers::PositiveTo(MEMORY_GB_MAX),
         ),
     }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use vec_exec::{Artifacts, FixedArtifact, WEIGHT_BYTES_MAX};
@@ -13,9 +14,9 @@ use vec_store::{Content, NewFile, rel};
 use crate::effects::EffectError;
 
 /// Settles the declaration of `collected`, the program as it will be committed. `left` is the
-/// directory that the session wrote, `spool` has room for artifacts.
+/// `solution/` that the session wrote, `spool` has room for artifacts.
 pub(super) fn settle(
-    left: &Path,
+    left: BorrowedFd<'_>,
     collected: &Path,
     spool: &Path,
 ) -> Result<Vec<NewFile>, EffectError> {
@@ -44,7 +45,7 @@ pub(super) fn settle(
 }
 
 // Is the declared content there? What is not may be in the store already.
-fn taken(left: &Path, artifact: &FixedArtifact, at: &Path) -> Result<bool, EffectError> {
+fn taken(left: BorrowedFd<'_>, artifact: &FixedArtifact, at: &Path) -> Result<bool, EffectError> {
     if let Err(error) = collect::copy_file(left, &artifact.path, at, WEIGHT_BYTES_MAX) {
         tracing::info!(path = %artifact.path, error = %vec_daemon::chain(&error), "a declared artifact was not collected");
         return Ok(false);
@@ -68,6 +69,8 @@ fn remove(path: &Path) -> Result<(), EffectError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd as _;
+
     use vec_types::Digest;
 
     use super::*;
@@ -97,7 +100,8 @@ mod tests {
             }
         }
         fs::create_dir(&spool).expect("mkdir");
-        let files = settle(&left, &collected, &spool).expect("settles");
+        let opened = fs::File::open(&left).expect("open");
+        let files = settle(opened.as_fd(), &collected, &spool).expect("settles");
         let paths: Vec<_> = files.iter().map(|file| file.path().clone()).collect();
         assert_eq!(paths, [rel::artifact(good)]);
         for (name, stays) in [
@@ -110,7 +114,7 @@ mod tests {
         }
         fs::write(collected.join("ARTIFACTS.json"), "{").expect("write");
         assert!(
-            settle(&left, &collected, &spool)
+            settle(opened.as_fd(), &collected, &spool)
                 .expect("left alone")
                 .is_empty()
         );

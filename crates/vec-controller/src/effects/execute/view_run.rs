@@ -1,5 +1,6 @@
 //! One program on one view: plan, sandbox, results, and whose fault the end was.
 
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use vec_exec::{
 };
 use vec_sandbox::{
     ExecInputs, Limits as SandboxLimits, OutputCaps, RunControl, SandboxPlan, SandboxRun,
-    TimeLimits, ViewBind, collect,
+    TimeLimits, TmpfsSize, ViewBind, WorkKind, collect,
 };
 use vec_types::{CandidateFault, Digest, InfraFault, RelPath, ViewId};
 
@@ -23,6 +24,10 @@ use crate::effects::{EffectError, Limits};
 use crate::python;
 use crate::spool::{Spool, blocking};
 
+/// Room in the work directory beside the output: scratch of the program, which runs in it.
+const WORK_MARGIN_BYTES: u64 = 64 << 20;
+/// Files and directories of a work directory.
+const WORK_INODES: u64 = 16_384;
 /// What the last lines of stderr may add to a fault's detail.
 const ERROR_TAIL_CHARS: usize = 1_500;
 
@@ -60,7 +65,7 @@ impl ViewRun<'_> {
         limits: &Limits,
     ) -> Result<(Option<ViewRecord>, Ran), EffectError> {
         let view_limits = self.context.limits(self.view);
-        let out = spool.directory(&format!("out-{}", self.view))?;
+        let fill = spool.directory(&format!("fill-{}", self.view))?;
         let wanted = Wanted {
             commit: &self.input.commit,
             tree: &self.input.tree,
@@ -69,7 +74,7 @@ impl ViewRun<'_> {
             view: self.view,
             extra_args: &self.manner.extra_args,
             fresh: self.manner.fresh,
-            fill: &out,
+            fill: &fill,
         };
         let mut ready = match wanted.ready(self.context, spool, limits).await {
             Ok(ready) => ready,
@@ -79,7 +84,7 @@ impl ViewRun<'_> {
         };
         let shown = self.shown(spool).await?;
         let (deadline, bound) = deadline(&view_limits, limits);
-        let plan = self.plan(&view_limits, &out, &ready, &shown.bind, deadline)?;
+        let plan = self.plan(&view_limits, &fill, &ready, &shown.bind, deadline)?;
         let control = RunControl::new();
         let running = self.context.runner.run(&plan, control.clone());
         tokio::pin!(running);
@@ -117,7 +122,7 @@ impl ViewRun<'_> {
             scoring: Scoring::NotAsked,
         };
         let ran = match attribute(&ending) {
-            Attribution::Done => self.collected(&wanted, &mut ready, &out, &kept, &view_limits)?,
+            Attribution::Done => self.collected(&wanted, &mut ready, &run, &kept, &view_limits)?,
             ended => self.ended(ended, &run, &view_limits),
         };
         Ok((Some(record), ran))
@@ -154,16 +159,26 @@ impl ViewRun<'_> {
     fn plan(
         &self,
         view_limits: &ViewLimits,
-        out: &Path,
+        fill: &Path,
         ready: &Ready,
         view: &ViewBind,
         deadline: Duration,
     ) -> Result<SandboxPlan, EffectError> {
+        let memory_bytes = python::memory_bytes(view_limits.memory_gb);
         let output_bytes = u64::from(view_limits.output_max_mb) << 20;
-        let file_bytes = if ready.trains() {
-            output_bytes.max(WEIGHT_BYTES_MAX)
+        // Pages of the work directory count against the memory: more than that cannot be used.
+        let (file_bytes, weight_bytes) = if ready.trains() {
+            let weights = WEIGHT_BYTES_MAX.min(memory_bytes);
+            (output_bytes.max(weights), weights)
         } else {
-            output_bytes
+            (output_bytes, 0)
+        };
+        let work = WorkKind::Memory {
+            size: TmpfsSize {
+                bytes: output_bytes + weight_bytes + WORK_MARGIN_BYTES,
+                inodes: WORK_INODES,
+            },
+            fill: ready.trains().then(|| fill.to_owned()),
         };
         let argv = [
             python::argv0(self.context),
@@ -178,18 +193,14 @@ impl ViewRun<'_> {
         let inputs = ExecInputs {
             solution: ready.solution.clone(),
             views: vec![view.clone()],
-            out: out.to_owned(),
+            out: work,
             python: python::binds(self.context),
             argv: argv
                 .into_iter()
                 .chain(self.manner.extra_args.iter().cloned())
                 .collect(),
             env: self.context.lock.eval_spec.environment.variables.clone(),
-            limits: SandboxLimits::of_memory(
-                python::memory_bytes(view_limits.memory_gb),
-                file_bytes,
-                view_limits.threads,
-            ),
+            limits: SandboxLimits::of_memory(memory_bytes, file_bytes, view_limits.threads),
             time: TimeLimits {
                 deadline_ms: u64::try_from(deadline.as_millis())
                     .unwrap_or(u64::MAX)
@@ -222,16 +233,20 @@ impl ViewRun<'_> {
         &self,
         wanted: &Wanted<'_>,
         ready: &mut Ready,
-        out: &Path,
+        run: &SandboxRun,
         kept: &Path,
         view_limits: &ViewLimits,
     ) -> Result<Ran, EffectError> {
         let name: RelPath = PREDICTION
             .parse()
             .map_err(|error| EffectError::failed("name the prediction", &error))?;
+        let Some(work) = run.work.as_ref().map(AsFd::as_fd) else {
+            let detail = "the sandbox left no work directory".to_owned();
+            return Ok(Ran::Infra(InfraFault::Interrupted, detail));
+        };
         let dest = kept.join(PREDICTION);
         let cap = u64::from(view_limits.output_max_mb) << 20;
-        match collect::copy_file(out, &name, &dest, cap) {
+        match collect::copy_file(work, &name, &dest, cap) {
             Ok(_) => {}
             Err(collect::CollectError::Io { .. }) => {
                 let detail = format!("cannot read {PREDICTION} of view {}", self.view);
@@ -254,7 +269,7 @@ impl ViewRun<'_> {
             .with_file_name(format!("weights-{}", self.view));
         std::fs::create_dir_all(&weights)
             .map_err(|error| EffectError::io("make", &weights, error))?;
-        Ok(match ready.collect(self.context, wanted, out, &weights) {
+        Ok(match ready.collect(self.context, wanted, work, &weights) {
             Ok(trained) => Ran::Predicted(digest, trained),
             Err(error) => refused(&error),
         })

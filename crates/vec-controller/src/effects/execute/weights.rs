@@ -1,6 +1,7 @@
 //! Weights of one program on one view, before and after its run (PVW): the checkout is made ready,
 //! the training lock taken; what was trained is collected and handed over for registration.
 
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -191,7 +192,7 @@ impl Ready {
         &mut self,
         context: &Context,
         wanted: &Wanted<'_>,
-        out: &Path,
+        work: BorrowedFd<'_>,
         dest: &Path,
     ) -> Result<Trained, ExecError> {
         let Some(training) = &self.training else {
@@ -203,7 +204,7 @@ impl Ready {
             }
         };
         step("trained");
-        let copy = |path: &_, dest: &Path, cap| collect::copy_file(out, path, dest, cap);
+        let copy = |path: &_, dest: &Path, cap| collect::copy_file(work, path, dest, cap);
         let collected = training.collect(dest, copy)?;
         step("collected");
         let (Some(parts), Some(lock)) = (self.parts.take(), self.lock.take()) else {
