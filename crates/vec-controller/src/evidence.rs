@@ -3,8 +3,7 @@
 //! looked at, and is stored in the decision's own batch: a crash leaves both or a file that the
 //! repeated decision writes again with the same bytes.
 //!
-//! Which decisions these are is read off what they say (`mechanism_active`; `verdict` and
-//! `trigger`), so that a file never says anything else than its event.
+//! A file never says anything else than its event.
 
 use serde_json::{Map, Value, json};
 use vec_search::{Event, RunState};
@@ -15,8 +14,8 @@ use vec_types::{ExecName, NodeId, ProgramSeed};
 pub(crate) fn files(state: &RunState, events: &[Event]) -> Vec<NewFile> {
     let found = events.iter().filter_map(|event| {
         let node = event.node()?;
+        let check = Check::of(event)?;
         let said = serde_json::to_value(event).ok()?;
-        let check = Check::of(&said)?;
         check.file(node, said, executions(state, node, check))
     });
     found.collect()
@@ -29,19 +28,11 @@ enum Check {
 }
 
 impl Check {
-    fn of(said: &Value) -> Option<Self> {
-        // A tag beside or around the fields, whichever way events are written.
-        let fields = match said.as_object() {
-            Some(map) if map.len() == 1 => map.values().next()?,
-            _ => said,
-        };
-        let has = |key: &str| fields.get(key).is_some();
-        if has("mechanism_active") {
-            Some(Self::Ablation)
-        } else if has("verdict") && has("trigger") {
-            Some(Self::View)
-        } else {
-            None
+    const fn of(event: &Event) -> Option<Self> {
+        match event {
+            Event::AblationResult { .. } => Some(Self::Ablation),
+            Event::ViewCheckResult { .. } => Some(Self::View),
+            _ => None,
         }
     }
 
@@ -94,25 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decisions_about_checks_are_told_from_others() {
-        for (said, check) in [
-            (
-                json!({"kind": "x", "node": 1, "mechanism_active": "yes"}),
-                Some(Check::Ablation),
-            ),
-            (
-                json!({"ablation_result": {"mechanism_active": "no"}}),
-                Some(Check::Ablation),
-            ),
-            (
-                json!({"node": 1, "verdict": "same", "trigger": "final"}),
-                Some(Check::View),
-            ),
-            (json!({"node": 1, "verdict": "pass"}), None),
-            (json!("tick"), None),
-        ] {
-            assert_eq!(Check::of(&said), check, "{said}");
-        }
+    fn each_check_concerns_its_own_executions() {
         assert!(Check::Ablation.concerns(ExecName::Ablate));
         assert!(!Check::Ablation.concerns(ExecName::Repro));
         assert!(Check::View.concerns(ExecName::ViewCheckConfirm { attempt: 1 }));

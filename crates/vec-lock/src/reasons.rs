@@ -141,7 +141,7 @@ mod tests {
         let run: RunId = "20261130-101010-diabetes-abcd".parse().expect("run");
         let name = || BTreeSet::from(["p".to_owned()]);
         let endpoints = || vec!["p".to_owned()];
-        let table: [(Change, Reason); 5] = [
+        let table: [(Change, Reason); 4] = [
             (|f| f.dirty = true, Reason::DirtyTree),
             (
                 |f| f.supervisor = Supervisor::Plain,

@@ -61,6 +61,10 @@ pub(crate) fn prepare(
     })?;
     let views = match exec {
         ExecName::Final => vec![context.board().final_view.clone()],
+        ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. } => state
+            .policy()
+            .map(|policy| policy.view_check.views.iter().cloned().collect())
+            .unwrap_or_default(),
         _ => context.objective_views(),
     };
     Ok(Input {

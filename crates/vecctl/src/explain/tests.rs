@@ -244,7 +244,7 @@ async fn every_node_of_a_run_is_explained_live_and_sealed() {
     archive.seal().await.expect("seals");
     let rows = run_view::events(&layout, 0).await.expect("sealed");
     assert_eq!(all(&layout, &rows), found);
-    let mut reasons = std::collections::BTreeSet::new();
+    let mut reasons = BTreeSet::new();
     for of in &found {
         whole(of);
         let text = explanation(of).join("\n");
