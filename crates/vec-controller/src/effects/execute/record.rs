@@ -17,6 +17,9 @@ pub(crate) struct ViewRecord {
     pub(crate) shown_as: ViewId,
     /// Beside name and order of keys, what the disguise changed; absent: no disguise.
     pub(crate) disguise: Option<Vec<&'static str>>,
+    /// Where time and memory are from: `helper` = what the sandbox's helper was told by wait4, CPU
+    /// time of the tree and the peak of a single process.
+    pub(crate) accounting: &'static str,
     /// Wall time of the program.
     pub(crate) wall_ms: u64,
     /// CPU time of the program.

@@ -102,6 +102,7 @@ impl ViewRun<'_> {
             weights_key: ready.key,
             shown_as: shown.bind.id,
             disguise: shown.disguise,
+            accounting: "helper",
             wall_ms: run.report.wall_ms,
             cpu_ms: run.report.user_ms + run.report.sys_ms,
             max_rss_kib: run.report.max_rss_kib,
