@@ -142,7 +142,7 @@ impl Group {
             .map_err(GroupError::Record)?;
         let source = self.specs();
         let stage = Stage {
-            supervisor: self.deps.supervisor,
+            supervisor: self.deps.supervisor.clone(),
             layout: &self.facts.layout,
             runtime: &self.facts.runtime,
             truth: &self.facts.truth,

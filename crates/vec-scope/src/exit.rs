@@ -85,4 +85,10 @@ pub enum ScopeError {
         /// How many.
         left: usize,
     },
+    /// No group may have that name.
+    #[error("{name:?} is no name of a group")]
+    Name {
+        /// The name.
+        name: String,
+    },
 }
