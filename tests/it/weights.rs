@@ -14,6 +14,9 @@ use vec_tests::{Closed, Stack};
 use vec_types::InfraFault;
 use walkdir::WalkDir;
 
+/// Which programs come first must not depend on the machine's load.
+const ONE_BY_ONE: &str = "concurrency.nodes=1";
+
 /// Per key of weights, in which mode how many executions used it.
 fn modes(run: &Closed<'_>) -> BTreeMap<String, BTreeMap<String, u32>> {
     let mut keys: BTreeMap<String, BTreeMap<String, u32>> = BTreeMap::new();
@@ -56,7 +59,7 @@ fn expect_sound(run: &Closed<'_>) {
 fn weights_are_trained_once_and_replayed() {
     let stack = Stack::with_diabetes();
     let run = stack
-        .launch("diabetes_demo", &["budget.max_nodes=8"])
+        .launch("diabetes_demo", &["budget.max_nodes=8", ONE_BY_ONE])
         .closed();
     expect_sound(&run);
     let keys = modes(&run);
@@ -90,7 +93,12 @@ fn dies_at(stack: &Stack, steps: &[&str]) {
         .map(|step| format!("'weights:{step}'"))
         .collect();
     let faults = format!("fault.kill_controller=[{}]", faults.join(", "));
-    let sets = [faults.as_str(), "restarts.max=80", "budget.max_nodes=14"];
+    let sets = [
+        faults.as_str(),
+        "restarts.max=80",
+        "budget.max_nodes=14",
+        ONE_BY_ONE,
+    ];
     let run = stack.launch("diabetes_demo", &sets).closed();
     expect_sound(&run);
     let log = std::fs::read_to_string(run.dir.with_extension("faults.jsonl")).expect("deaths");
@@ -135,7 +143,7 @@ fn dies_at(stack: &Stack, steps: &[&str]) {
 #[test]
 fn a_flipped_byte_interrupts_and_nothing_retrains() {
     let stack = Stack::with_diabetes();
-    let run = stack.launch("diabetes_demo", &["budget.max_nodes=8"]);
+    let run = stack.launch("diabetes_demo", &["budget.max_nodes=8", ONE_BY_ONE]);
     let (over, is_over) = channel::<()>();
     let artifacts = run.dir().join("artifacts");
     let flipping = std::thread::spawn(move || flip_each(&artifacts, &is_over));

@@ -17,6 +17,7 @@ use vec_llm::ChatClient;
 use vec_programs::Programs;
 use vec_roles::{BoardBrief, FamilyBrief, RoleTexts, RulerBrief, ViewBrief};
 use vec_sandbox::{HostLayout, Runner};
+use vec_scope::Supervisor;
 use vec_search::RunState;
 use vec_store::RunLayout;
 use vec_types::{Digest, Operator, ViewId};
@@ -43,6 +44,8 @@ pub(crate) struct Context {
     pub(crate) python: PythonSpec,
     pub(crate) clients_dir: PathBuf,
     pub(crate) term_grace: Duration,
+    /// Who keeps the trees of executions and sessions together.
+    pub(crate) supervisor: Supervisor,
     /// Weights trained per view.
     pub(crate) weights: Weights,
     /// Digest of what programs run in, for the keys of weights.
@@ -98,6 +101,8 @@ impl Context {
         })?;
         Ok(Self {
             clock,
+            // The launcher's own choice today; the launch spec has no other yet.
+            supervisor: Supervisor::Plain,
             weights,
             environment,
             rules,

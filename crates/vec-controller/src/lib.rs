@@ -32,6 +32,7 @@ mod selection;
 mod server;
 mod spans;
 mod spool;
+mod supervised;
 
 pub use error::ControllerError;
 pub use server::serve;

@@ -162,7 +162,7 @@ mod tests {
             user_ms: 1,
             sys_ms: 1,
             max_rss_kib: 1,
-            ids: 2,
+            ids: 1,
             setup_ms: 1,
             setup_error: None,
         }

@@ -165,7 +165,7 @@ fn each_impossible_plan_is_refused_by_name() {
         ("output.stdout_bytes", |p| p.output.stdout_bytes = 1 << 40),
         ("output.kill_bytes", |p| p.output.kill_bytes = 0),
         ("outer.uid", |p| p.outer.uid = 0),
-        ("outer.gid", |p| p.outer.gid = 65_534),
+        ("outer.gid", |p| p.outer.gid = 65_533),
         ("ro_binds count", |p| {
             p.ro_binds = vec![p.ro_binds[0].clone(); 65];
         }),
@@ -195,7 +195,7 @@ fn each_impossible_plan_is_refused_by_name() {
             };
         }),
         ("listeners count", |p| {
-            p.listeners = vec![2000; LISTENERS_MAX + 1]
+            p.listeners = vec![2000; LISTENERS_MAX + 1];
         }),
         ("listeners", |p| p.listeners = vec![80]),
         ("work.dest", |p| p.work.dest = "/".into()),

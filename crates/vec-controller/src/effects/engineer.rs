@@ -17,9 +17,10 @@ use vec_roles::{
     method_placeholder, method_state,
 };
 use vec_sandbox::{
-    EngineerInputs, Limits as SandboxLimits, OutputCaps, RunControl, SandboxPlan, SandboxRun,
-    TimeLimits, TmpfsSize, ViewBind, WorkKind, collect,
+    EngineerInputs, Limits as SandboxLimits, OutputCaps, RunControl, SandboxPlan, TimeLimits,
+    TmpfsSize, ViewBind, WorkKind, collect,
 };
+use vec_scope::GroupLimits;
 use vec_search::{EngineerEnd, MethodState, Outcome, RunState, SessionReport};
 use vec_store::{NewFile, rel};
 use vec_types::{InfraFault, NodeId, Operator, Plan};
@@ -31,6 +32,7 @@ use crate::effects::{Done, EffectError, Limits};
 use crate::portrait::{self, Parent};
 use crate::python;
 use crate::spool::{Spool, blocking};
+use crate::supervised::{self, Supervised};
 
 /// Caps on what a session may leave in `solution/`: what programs.git takes, so that a session
 /// that leaves more loses files instead of ending as a fault of ours.
@@ -98,19 +100,19 @@ pub(crate) async fn perform(
     let desk = Desk::lay(context, input, &spool).await?;
     let quota = context.lock.config.scoring.client_quota;
     let client = Client::open(context, &format!("{node}-0"), quota).await?;
-    let session = run_session(context, &desk, &client, limits).await;
+    let session = run_session(context, node, &desk, &client, limits).await;
     // Whatever the session did, its client is closed before anything is read (TOO-05).
     let queries_used = client.close(context).await;
-    let (mut run, end) = session?;
-    let wall = Duration::from_millis(run.report.wall_ms);
-    let mut files = trajectory(node, &run)?;
-    if let Some(fault) = provider_fault(&run, end) {
+    let (mut done, end) = session?;
+    let wall = Duration::from_millis(done.run.report.wall_ms);
+    let mut files = trajectory(node, &done)?;
+    if let Some(fault) = provider_fault(&done, end) {
         return Ok(Done::interrupted(InfraFault::Interrupted, &fault)
             .with_files(files)
             .with_scratch(spool)
             .with_span("engineer.session", wall));
     }
-    let (solution, artifacts) = collected(&spool, run.work.take()).await?;
+    let (solution, artifacts) = collected(&spool, done.run.work.take()).await?;
     let left = Left::of(&solution)?;
     let info = if left.is_committable() {
         files.extend(artifacts);
@@ -257,10 +259,11 @@ fn give_artifacts(context: &Context, solution: &Path) -> Result<(), EffectError>
 
 async fn run_session(
     context: &Context,
+    node: NodeId,
     desk: &Desk,
     client: &Client,
     limits: &Limits,
-) -> Result<(SandboxRun, EngineerEnd), EffectError> {
+) -> Result<(Supervised, EngineerEnd), EffectError> {
     let cap = context.lock.config.engineer.minutes;
     let cap = cap.map_or(SESSION_MAX, |minutes| {
         Duration::from_secs_f64(minutes * 60.0)
@@ -268,7 +271,13 @@ async fn run_session(
     let plan = desk.plan(context, client, limits.at_most(cap))?;
     let control = RunControl::new();
     let (lines, mut activity) = mpsc::channel(LINE_QUEUE_LEN);
-    let running = context.runner.run_streaming(&plan, control.clone(), lines);
+    let name = supervised::session_name(context, node);
+    let memory = context.lock.config.engineer.memory_gb;
+    let group = GroupLimits {
+        memory_bytes: Some(python::memory_bytes(memory)),
+        tasks: Some(plan.limits.processes),
+    };
+    let running = supervised::run(context, &name, group, &plan, control.clone(), Some(lines));
     tokio::pin!(running);
     let stall = &context.lock.config.engineer_stall;
     let quiet = Duration::from_secs(u64::from(stall.seconds));
@@ -298,15 +307,16 @@ async fn run_session(
             }
         }
     };
-    let run = finished.map_err(|error| EffectError::failed("run the session's sandbox", &error))?;
-    if run.report.timed_out && end == EngineerEnd::Finished {
+    let done = finished?;
+    if done.run.report.timed_out && end == EngineerEnd::Finished {
         end = EngineerEnd::HandOff;
     }
-    Ok((run, end))
+    Ok((done, end))
 }
 
 // rc 0 without the final event is a provider fault too: the agent died in a way of its own.
-fn provider_fault(run: &SandboxRun, end: EngineerEnd) -> Option<String> {
+fn provider_fault(done: &Supervised, end: EngineerEnd) -> Option<String> {
+    let run = &done.run;
     let report = &run.report;
     if let Some(error) = &report.setup_error {
         return Some(format!(
@@ -314,7 +324,7 @@ fn provider_fault(run: &SandboxRun, end: EngineerEnd) -> Option<String> {
             error.step, error.message, error.advice
         ));
     }
-    if !report.tree_gone {
+    if !done.is_gone() {
         return Some("processes of the session could not be ended".to_owned());
     }
     if end != EngineerEnd::Finished {
@@ -418,11 +428,14 @@ impl Left {
     }
 }
 
-fn trajectory(node: NodeId, run: &SandboxRun) -> Result<Vec<NewFile>, EffectError> {
+fn trajectory(node: NodeId, done: &Supervised) -> Result<Vec<NewFile>, EffectError> {
+    let run = &done.run;
     let bad = |error: vec_types::PathError| EffectError::failed("name a trajectory file", &error);
     let directory = rel::trajectory(node, "engineer", 0).map_err(bad)?;
     let report = vec_types::pretty_json(&run.report)
         .map_err(|error| EffectError::failed("write the session's report", &error))?;
+    let accounting = vec_types::pretty_json(&done.accounting)
+        .map_err(|error| EffectError::failed("write the session's accounting", &error))?;
     let file = |name: &str, bytes: Vec<u8>| {
         Ok(NewFile::create(
             rel::join(&directory, name).map_err(bad)?,
@@ -433,6 +446,7 @@ fn trajectory(node: NodeId, run: &SandboxRun) -> Result<Vec<NewFile>, EffectErro
         file("events.jsonl", run.stdout.bytes.clone())?,
         file("stderr", run.stderr.bytes.clone())?,
         file("report.json", report)?,
+        file("accounting.json", accounting)?,
     ])
 }
 

@@ -25,10 +25,22 @@ use crate::plan::{Lift, SandboxPlan};
 use crate::report::SetupStep;
 use crate::sys;
 
-/// Runs the payload to its end.
-pub(crate) fn supervise_payload(plan: &SandboxPlan, start: Start, go: &File, status: &OwnedFd) {
-    if let Err(refusal) = start_and_wait(plan, start, go, status) {
-        send(status, &InitMessage::Failed(refusal.bare()));
+/// Exit code of an init that could not go on: never taken for a payload's success.
+pub(crate) const EXIT_LOST: i32 = 70;
+
+/// Runs the payload to its end; gives init's own exit code.
+pub(crate) fn supervise_payload(
+    plan: &SandboxPlan,
+    start: Start,
+    go: &File,
+    status: &OwnedFd,
+) -> i32 {
+    match start_and_wait(plan, start, go, status) {
+        Ok(()) => 0,
+        Err(refusal) => {
+            send(status, &InitMessage::Failed(refusal.bare()));
+            EXIT_LOST
+        }
     }
 }
 

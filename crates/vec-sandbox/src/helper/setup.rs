@@ -66,11 +66,14 @@ pub(crate) fn child(
     status: &OwnedFd,
 ) -> ! {
     let go = File::from(go);
-    match prepare(plan, start, sources, &go, status) {
+    let code = match prepare(plan, start, sources, &go, status) {
         Ok(()) => init::supervise_payload(plan, start, &go, status),
-        Err(refusal) => send(status, &InitMessage::Failed(refusal.bare())),
-    }
-    sys::exit_now(0)
+        Err(refusal) => {
+            send(status, &InitMessage::Failed(refusal.bare()));
+            init::EXIT_LOST
+        }
+    };
+    sys::exit_now(code)
 }
 
 fn prepare(

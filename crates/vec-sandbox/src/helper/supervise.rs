@@ -27,6 +27,18 @@ const SETUP_MAX: Duration = Duration::from_secs(20);
 /// After KILL or the end of the payload: how long the kernel may take to end every process.
 pub(crate) const REAP_MAX: Duration = Duration::from_secs(5);
 
+/// What the payload's own process does between its start and its program; none of these steps can be
+/// reported by anything that the program does.
+const PAYLOAD_STEPS: [SetupStep; 7] = [
+    SetupStep::Exec,
+    SetupStep::Ids,
+    SetupStep::Capabilities,
+    SetupStep::Access,
+    SetupStep::Fork,
+    SetupStep::Limits,
+    SetupStep::Seccomp,
+];
+
 /// The report of a plan that never became a process.
 pub(crate) fn refused(refusal: Refusal) -> SandboxReport {
     SandboxReport {
@@ -300,7 +312,14 @@ impl<'a> Watch<'a> {
                 }
             }
             // The child cannot see this host's settings; the advice is added here.
-            InitMessage::Failed(error) => self.fail(advice::advised(error)),
+            InitMessage::Failed(error) => {
+                // Once the payload runs it may disturb an init of its own id; that is no excuse.
+                let never_ran = self.report.exit == PayloadExit::NotStarted
+                    || PAYLOAD_STEPS.contains(&error.step);
+                if never_ran {
+                    self.fail(advice::advised(error));
+                }
+            }
             InitMessage::Ended(raw) => {
                 self.report.exit = exit_of(raw);
                 self.report.wall_ms = self.since_start();

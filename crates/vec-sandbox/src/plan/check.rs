@@ -33,8 +33,9 @@ const DEADLINE_MS: RangeInclusive<u64> = 1..=7 * 86_400_000;
 const GRACE_MS: RangeInclusive<u64> = 0..=300_000;
 const CAPTURE_BYTES: RangeInclusive<u64> = 0..=256 << 20;
 const KILL_BYTES: RangeInclusive<u64> = 1..=1 << 40;
-/// Ids below are the system's own; 65534 is nobody and means "unmapped" to the kernel.
-const OUTER_IDS: RangeInclusive<u32> = 1000..=65_533;
+/// Ids below are the system's own; init takes the one after, and 65534 is nobody and means
+/// "unmapped" to the kernel.
+const OUTER_IDS: RangeInclusive<u32> = 1000..=65_532;
 /// Paths the helper makes itself.
 const RESERVED: [&str; 4] = ["/dev", "/proc", "/sys", "/tmp"];
 

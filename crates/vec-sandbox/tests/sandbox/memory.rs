@@ -135,6 +135,28 @@ except OSError:
 }
 
 both_modes! {
+    /// Where both share an id the payload can take init's descriptors away. It then has failed.
+    async fn disturbing_init_is_no_excuse(place) {
+        let script = r#"
+import os, resource, sys, time
+try:
+    resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))
+except OSError:
+    sys.exit(3)
+if os.fork() == 0:
+    if os.fork() == 0:
+        os._exit(0)
+    os._exit(0)
+time.sleep(10)
+"#;
+        let run = place.run(&place.plan(script, &[])).await;
+        assert!(run.report.setup_error.is_none(), "{:?}", run.report);
+        assert!(!run.report.timed_out && !run.report.succeeded(), "{:?}", run.report);
+        assert!(matches!(run.report.exit, PayloadExit::Code(code) if code != 0), "{:?}", run.report);
+    }
+}
+
+both_modes! {
     /// What init may do to the payload, the payload may not do to init.
     async fn init_has_an_id_of_its_own_where_two_can_be_mapped(place) {
         let script = r#"

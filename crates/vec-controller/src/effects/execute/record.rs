@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use vec_scope::Accounting;
 use vec_search::ExecReport;
 use vec_types::{Digest, ViewId, WeightsMode};
 
@@ -17,9 +18,11 @@ pub(crate) struct ViewRecord {
     pub(crate) shown_as: ViewId,
     /// Beside name and order of keys, what the disguise changed; absent: no disguise.
     pub(crate) disguise: Option<Vec<&'static str>>,
+    /// The group's account of the whole tree, with its source.
+    pub(crate) accounting: Accounting,
     /// Wall time of the program.
     pub(crate) wall_ms: u64,
-    /// CPU time of the program.
+    /// CPU time as the sandbox's helper was told by wait4.
     pub(crate) cpu_ms: u64,
     /// Largest resident set of a single process.
     pub(crate) max_rss_kib: u64,

@@ -13,6 +13,7 @@ use vec_sandbox::{
     ExecInputs, Limits as SandboxLimits, OutputCaps, RunControl, SandboxPlan, SandboxRun,
     TimeLimits, TmpfsSize, ViewBind, WorkKind, collect,
 };
+use vec_scope::{GroupLimits, OomVerdict, oom_verdict};
 use vec_types::{CandidateFault, Digest, InfraFault, RelPath, ViewId};
 
 use super::manner::Manner;
@@ -23,6 +24,7 @@ use crate::context::Context;
 use crate::effects::{EffectError, Limits};
 use crate::python;
 use crate::spool::{Spool, blocking};
+use crate::supervised::{self, Supervised};
 
 /// Room in the work directory beside the output: scratch of the program, which runs in it.
 const WORK_MARGIN_BYTES: u64 = 64 << 20;
@@ -86,7 +88,12 @@ impl ViewRun<'_> {
         let (deadline, bound) = deadline(&view_limits, limits);
         let plan = self.plan(&view_limits, &fill, &ready, &shown.bind, deadline)?;
         let control = RunControl::new();
-        let running = self.context.runner.run(&plan, control.clone());
+        let name = supervised::exec_name(self.context, self.input.node, self.input.exec);
+        let group = GroupLimits {
+            memory_bytes: Some(python::memory_bytes(view_limits.memory_gb)),
+            tasks: Some(plan.limits.processes),
+        };
+        let running = supervised::run(self.context, &name, group, &plan, control.clone(), None);
         tokio::pin!(running);
         let (finished, was_cut) = tokio::select! {
             finished = &mut running => (finished, false),
@@ -96,34 +103,32 @@ impl ViewRun<'_> {
                 (running.await, true)
             }
         };
-        let run = finished.map_err(|error| EffectError::failed("run the sandbox", &error))?;
+        let done = finished?;
+        let run = &done.run;
         let record = ViewRecord {
             weights: ready.mode,
             weights_key: ready.key,
             shown_as: shown.bind.id,
             disguise: shown.disguise,
+            accounting: done.accounting.clone(),
             wall_ms: run.report.wall_ms,
             cpu_ms: run.report.user_ms + run.report.sys_ms,
             max_rss_kib: run.report.max_rss_kib,
         };
-        let kept = self.keep(&run)?;
+        let kept = self.keep(run)?;
         let ending = Ending {
             report: Some(&run.report),
-            left: 0,
+            left: done.accounting.left,
             cut: was_cut,
             bound,
-            oom: if run.report.killed_by_other() {
-                Oom::Candidate
-            } else {
-                Oom::None
-            },
+            oom: oom(&done),
             output_killed: run.output_killed,
             collection: Collection::Done,
             scoring: Scoring::NotAsked,
         };
         let ran = match attribute(&ending) {
-            Attribution::Done => self.collected(&wanted, &mut ready, &run, &kept, &view_limits)?,
-            ended => self.ended(ended, &run, &view_limits),
+            Attribution::Done => self.collected(&wanted, &mut ready, run, &kept, &view_limits)?,
+            ended => self.ended(ended, &done, &view_limits),
         };
         Ok((Some(record), ran))
     }
@@ -275,7 +280,8 @@ impl ViewRun<'_> {
         })
     }
 
-    fn ended(&self, ended: Attribution, run: &SandboxRun, limits: &ViewLimits) -> Ran {
+    fn ended(&self, ended: Attribution, done: &Supervised, limits: &ViewLimits) -> Ran {
+        let run = &done.run;
         let report = &run.report;
         match ended {
             Attribution::Candidate(fault) => {
@@ -294,17 +300,26 @@ impl ViewRun<'_> {
                 Ran::Fault(fault, detail)
             }
             Attribution::Infra(InfraFault::BudgetCut) => cut(),
-            Attribution::Infra(fault) => Ran::Infra(fault, infra_detail(run)),
+            Attribution::Infra(fault) => Ran::Infra(fault, infra_detail(done)),
             Attribution::Done => Ran::Infra(InfraFault::Interrupted, "nothing collected".into()),
         }
     }
 }
 
-fn infra_detail(run: &SandboxRun) -> String {
+fn oom(done: &Supervised) -> Oom {
+    match oom_verdict(&done.accounting, done.run.report.killed_by_other()) {
+        OomVerdict::None => Oom::None,
+        OomVerdict::Candidate => Oom::Candidate,
+        OomVerdict::Infra => Oom::Infra,
+    }
+}
+
+fn infra_detail(done: &Supervised) -> String {
+    let run = &done.run;
     if let Some(error) = &run.report.setup_error {
         return format!("sandbox set-up: {:?}: {error}", error.step);
     }
-    if !run.report.tree_gone {
+    if !done.is_gone() {
         return "processes of the sandbox could not be ended".to_owned();
     }
     format!("the execution ended by {:?}", run.report.ended_by)
