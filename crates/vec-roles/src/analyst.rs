@@ -1,7 +1,8 @@
 //! The Analyst: what a result means (ANA-02, O-REV-3).
 
 use serde::Serialize;
-use vec_types::{CheckVerdict, FamilyId, NodeId, Plan, ScoreReport};
+use vec_search::MechanismActive;
+use vec_types::{FamilyId, NodeId, Plan, ScoreReport};
 
 use crate::context::ContextOutcome;
 use crate::json_reply::{ReplyError, find_object};
@@ -47,7 +48,7 @@ pub struct AnalystInput<'a> {
     /// End of its stderr.
     pub stderr_tail: Option<&'a str>,
     /// Verdict of the mechanism-off control.
-    pub mechanism_active: CheckVerdict,
+    pub mechanism_active: Option<MechanismActive>,
 }
 
 /// ANALYSIS.json.

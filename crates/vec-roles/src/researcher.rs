@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use vec_types::{CheckVerdict, FamilyId, NodeId, Operator};
+use vec_types::{FamilyId, NodeId, Operator};
 
 use crate::context::ContextParent;
 use crate::section::{PROGRAM_CHARS_MAX, SECTION_CHARS_MAX, Sections, head, tail};
@@ -169,7 +169,7 @@ fn parent_sections(sections: &mut Sections, parent: &ParentInput, operator: Oper
         report: parent.report.as_ref(),
         base: parent.base.as_ref().map(|(node, _)| *node),
         base_report: parent.base.as_ref().map(|(_, report)| report),
-        mechanism_active: CheckVerdict::NotRun,
+        mechanism_active: None,
     };
     sections.own("Parent against its own parent", &delta_table(&delta));
     let method = head(&parent.program.method, SECTION_CHARS_MAX);

@@ -3,7 +3,8 @@
 
 use std::fmt::Write as _;
 
-use vec_types::{CheckVerdict, FamilyId, NodeId, PartRef, RulerId, Score, ScoreReport};
+use vec_search::MechanismActive;
+use vec_types::{FamilyId, NodeId, PartRef, RulerId, Score, ScoreReport};
 
 use crate::NodeSummary;
 use crate::section::cell;
@@ -77,7 +78,7 @@ pub struct DeltaInput<'a> {
     /// Its report.
     pub base_report: Option<&'a ScoreReport>,
     /// Verdict of the mechanism-off control (ABL-02).
-    pub mechanism_active: CheckVerdict,
+    pub mechanism_active: Option<MechanismActive>,
 }
 
 /// Total, components and parts of a node against its base, with the control's verdict.
@@ -133,9 +134,10 @@ pub fn delta_table(input: &DeltaInput<'_>) -> String {
         }
     }
     let verdict = match input.mechanism_active {
-        CheckVerdict::Passed => "yes",
-        CheckVerdict::Failed => "no",
-        CheckVerdict::NotRun => "not_run",
+        Some(MechanismActive::Yes) => "yes",
+        Some(MechanismActive::No) => "no",
+        Some(MechanismActive::Unclear) => "unclear",
+        None => "not_run",
     };
     let _ = writeln!(text, "\nmechanism_active: {verdict}");
     text
@@ -250,7 +252,7 @@ mod tests {
             report: Some(&own),
             base: Some(NodeId(0)),
             base_report: Some(&base),
-            mechanism_active: CheckVerdict::NotRun,
+            mechanism_active: None,
         };
         insta::assert_snapshot!("delta", delta_table(&both));
         let failed = DeltaInput {

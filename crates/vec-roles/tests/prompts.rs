@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use vec_roles::*;
-use vec_types::{CheckVerdict, NodeId, NodeStatus, Operator, Part, Plan, Score, ScoreReport};
+use vec_types::{NodeId, NodeStatus, Operator, Part, Plan, Score, ScoreReport};
 
 const SECRET_SCORE: &str = "61.1234";
 
@@ -186,7 +186,7 @@ fn analyst_and_reviewer_prompts() {
         last_message: Some("done"),
         fault: Some("exit 1"),
         stderr_tail: Some("Traceback"),
-        mechanism_active: CheckVerdict::NotRun,
+        mechanism_active: None,
     });
     assert_eq!(context(&analyst).outcome.expect("set").gain, Some(11.1234));
     assert!(analyst.system.contains("mechanism_active"));

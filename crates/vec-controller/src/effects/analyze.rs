@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use vec_config::Role;
 use vec_roles::{AgentLog, AnalystInput, BoardBrief, NodeSummary, analyst_prompt, parse_analysis};
-use vec_search::{Outcome, RunState};
+use vec_search::{MechanismActive, Outcome, RunState};
 use vec_store::{NewFile, rel};
-use vec_types::{CheckVerdict, FamilyId, NodeId, ScoreReport, TreeId};
+use vec_types::{FamilyId, NodeId, ScoreReport, TreeId};
 
 use crate::context::Context;
 use crate::effects::ask::{Call, ask};
@@ -30,6 +30,7 @@ pub(crate) struct Input {
     commit: Option<TreeId>,
     parent_commit: Option<TreeId>,
     fault: Option<String>,
+    mechanism_active: Option<MechanismActive>,
 }
 
 pub(crate) fn prepare(
@@ -52,6 +53,7 @@ pub(crate) fn prepare(
         commit: view.commit.map(|info| info.commit.clone()),
         parent_commit: parent.and_then(|parent| parent.commit.map(|info| info.commit.clone())),
         fault: portrait::fault_detail(&view),
+        mechanism_active: view.mechanism_active,
     })
 }
 
@@ -85,7 +87,7 @@ pub(crate) async fn perform(
         last_message: last_message.as_deref(),
         fault: input.fault.as_deref(),
         stderr_tail: None,
-        mechanism_active: CheckVerdict::NotRun,
+        mechanism_active: input.mechanism_active,
     });
     let call = Call {
         role: Role::Analyst,

@@ -1,7 +1,7 @@
 //! The change that each event makes. Events have passed [`super::check`], so nothing fails here;
 //! a value that the check has shown to exist is read by `if let`.
 
-use vec_types::{InfraFault, NodeId, Operator, Phase, StopReason, UnixMs};
+use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
 
 use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_import, apply_tree};
 use crate::node::{Ended, Ending, Stage};
@@ -63,16 +63,7 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
                 node.refuted = Some(text.clone());
             }
         }
-        Event::AblationResult {
-            node,
-            mechanism_active,
-            ..
-        } => {
-            if let Some(node) = run.node_mut(*node) {
-                node.ablation = Some(*mechanism_active);
-            }
-        }
-        Event::ViewCheckResult { node, verdict, .. } => conclude_check(run, *node, *verdict),
+        Event::AblationResult { .. } | Event::ViewCheckResult { .. } => conclude(run, event),
         Event::PromotionStart { .. } => apply_final::start_promotion(run, event),
         Event::PromotionDone { .. } | Event::PromotionFailed { .. } => {
             apply_final::end_promotion(run, event);
@@ -119,12 +110,31 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
     }
 }
 
-fn conclude_check(run: &mut Run, id: NodeId, verdict: ViewVerdict) {
-    run.checking.remove(&id);
-    let Some(node) = run.node_mut(id) else { return };
-    match verdict {
-        ViewVerdict::Unknown => node.view.attempts += 1,
-        verdict => node.view.verdict = Some(verdict),
+/// What a check found.
+fn conclude(run: &mut Run, event: &Event) {
+    match event {
+        Event::AblationResult {
+            node,
+            mechanism_active,
+            ..
+        } => {
+            if let Some(node) = run.node_mut(*node) {
+                node.ablation = Some(*mechanism_active);
+            }
+        }
+        Event::ViewCheckResult {
+            node: id, verdict, ..
+        } => {
+            run.checking.remove(id);
+            let Some(node) = run.node_mut(*id) else {
+                return;
+            };
+            match verdict {
+                ViewVerdict::Unknown => node.view.attempts += 1,
+                verdict => node.view.verdict = Some(*verdict),
+            }
+        }
+        _ => {}
     }
 }
 

@@ -21,6 +21,13 @@ const T0: UnixMs = UnixMs(1_800_000_000_000);
 const RUN: &str = "20270115-080000-diabetes-abcd";
 const NODES: u32 = 20;
 
+fn view_check() -> ViewCheck {
+    ViewCheck {
+        sample: 0.0,
+        views: BTreeSet::from(["main".parse().expect("a view")]),
+    }
+}
+
 fn policy() -> Policy {
     let ruler: vec_types::RulerId = "main".parse().expect("ruler");
     let family = |id: &str, category: &str| Family {
@@ -76,10 +83,7 @@ fn policy() -> Policy {
             fresh_seeds: (3..8).map(ProgramSeed).collect(),
         },
         ablation: false,
-        view_check: ViewCheck {
-            sample: 0.0,
-            views: BTreeSet::from(["main".parse().expect("a view")]),
-        },
+        view_check: view_check(),
         budget: Budget {
             max_nodes: NODES,
             wall_ms: 3_600_000,
