@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use vec_llm::{ChatClient, ChatRequest, Message, MessageRole};
 use vec_playbook::{OutcomeCard, Playbook, answer, deal, serve};
 use vec_roles::*;
-use vec_types::{CheckVerdict, FamilyId, NodeId, NodeStatus, Operator, Plan, Score};
+use vec_types::{FamilyId, NodeId, NodeStatus, Operator, Plan, Score};
 
 const SEED: u32 = 5;
 
@@ -188,7 +188,7 @@ fn analysts_and_reviewers_answer_to_what_they_see() {
         last_message: None,
         fault: None,
         stderr_tail: None,
-        mechanism_active: CheckVerdict::NotRun,
+        mechanism_active: None,
     });
     let analysis = parse_analysis(&ask(&analyst), &families()).expect("an analysis");
     assert!(analysis.why.contains("rose by 1.5000"), "{}", analysis.why);
