@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use crate::attack::{AttackArguments, attack};
 use crate::demo::{DemoArguments, demo};
 use crate::shell::{cargo, headline, run};
 use crate::sim::{SimArguments, sim};
@@ -36,6 +37,7 @@ pub(crate) fn ci() -> Result<()> {
     .env("RUSTDOCFLAGS", "-D warnings"))?;
     sim(&SimArguments::ci(false))?;
     sim(&SimArguments::ci(true))?;
+    attack(&AttackArguments::ci())?;
     headline("a short demo");
     demo(&DemoArguments::short())?;
     headline("tests");

@@ -1,6 +1,7 @@
 //! Automation: builds, packs, runs and checks the product. Links no product crate; it executes
 //! product binaries.
 
+mod attack;
 mod ci;
 mod demo;
 mod dist;
@@ -58,6 +59,12 @@ enum Verb {
     },
     /// Flip, delete and reorder everything in a closed run; all of it must be found and named.
     Tamper(tamper::TamperArguments),
+    /// Attack the sandbox from inside; every attack has a positive control where one is safe.
+    Attack(attack::AttackArguments),
+    /// Measure start-up of a sandbox beside bwrap.
+    Bench(attack::BenchArguments),
+    /// Run many sandboxes in a row; nothing may be left.
+    Soak(attack::SoakArguments),
     /// Simulate the search core over seeded policies, worlds and mishaps.
     Sim(sim::SimArguments),
     /// Change every stored value of a closed run and rebuild its chains; replay must name each.
@@ -83,6 +90,9 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Dist { out, release } => dist::dist(out, release).map(|_| ()),
         Verb::Codegen { check } => ci::codegen(check),
         Verb::Tamper(arguments) => tamper::tamper(&arguments),
+        Verb::Attack(arguments) => attack::attack(&arguments),
+        Verb::Bench(arguments) => attack::bench(&arguments),
+        Verb::Soak(arguments) => attack::soak(&arguments),
         Verb::Sim(arguments) => sim::sim(&arguments),
         Verb::Flips(arguments) => flips::flips(&arguments),
     }
