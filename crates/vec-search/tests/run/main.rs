@@ -1,6 +1,7 @@
 //! Whole runs over fake effects and virtual time, rule by rule. The driver and its fixtures are
 //! those of `vec-sim`, which runs the same in seeded worlds.
 
+mod checks;
 mod drafts;
 mod epochs;
 mod failure;
