@@ -32,6 +32,8 @@ pub struct Group {
     name: String,
     limits: GroupLimits,
     sampler: Mutex<Option<Sampler>>,
+    /// Processes that the kernel had killed for memory on this machine when the group was made.
+    oom_kills_before: Option<u64>,
 }
 
 impl Supervisor {
@@ -46,6 +48,7 @@ impl Supervisor {
                 name: name.to_owned(),
                 limits,
                 sampler: Mutex::new(None),
+                oom_kills_before: process::machine_oom_kills(),
             }),
             Self::Cgroup(tree) => match tree.never {},
         }
@@ -78,11 +81,13 @@ impl Group {
 
     /// Kills what is left, waits for it (at most 5 s) and reads the figures.
     pub async fn finish(self) -> Accounting {
-        let sampler = self.take();
-        let Some(sampler) = sampler else {
-            return Accounting::unmeasured(AccountingSource::Sampled);
+        let Some(sampler) = self.take() else {
+            let mut record = Accounting::unmeasured(AccountingSource::Sampled);
+            record.slice_oom_kills = self.oom_kills();
+            return record;
         };
         let mut record = sampler.stop(self.limits.memory_bytes);
+        record.slice_oom_kills = self.oom_kills();
         let deadline = Instant::now() + KILL_MAX;
         for fd in kill(&sampler) {
             let gone = match sys::readable(fd) {
@@ -95,6 +100,12 @@ impl Group {
             record.left += u32::from(!gone);
         }
         record
+    }
+
+    /// Kills for memory on the whole machine since the group was made: `plain` has no smaller slice.
+    fn oom_kills(&self) -> Option<u64> {
+        let (before, now) = (self.oom_kills_before?, process::machine_oom_kills()?);
+        Some(now.saturating_sub(before))
     }
 
     fn take(&self) -> Option<Sampler> {

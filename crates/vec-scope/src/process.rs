@@ -124,9 +124,27 @@ pub(crate) fn ticks_to_ms(ticks: u64) -> u64 {
     ticks.saturating_mul(1000) / per_second.unwrap_or(100).max(1)
 }
 
+/// Processes that the kernel has killed for want of memory since the machine started; `None` where
+/// it does not say.
+pub(crate) fn machine_oom_kills() -> Option<u64> {
+    oom_kills_of(&std::fs::read_to_string("/proc/vmstat").ok()?)
+}
+
+fn oom_kills_of(vmstat: &str) -> Option<u64> {
+    let mut lines = vmstat.lines();
+    lines.find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kills_for_memory_are_read_by_their_exact_name() {
+        let text = "oom_kill_disable 7\npgfault 12\noom_kill 3\n";
+        assert_eq!(oom_kills_of(text), Some(3));
+        assert_eq!(oom_kills_of("pgfault 12\n"), None);
+    }
 
     #[test]
     fn a_command_name_with_parentheses_does_not_shift_the_fields() {

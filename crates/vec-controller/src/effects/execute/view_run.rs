@@ -171,7 +171,8 @@ impl ViewRun<'_> {
     ) -> Result<SandboxPlan, EffectError> {
         let memory_bytes = python::memory_bytes(view_limits.memory_gb);
         let output_bytes = u64::from(view_limits.output_max_mb) << 20;
-        // Pages of the work directory count against the memory: more than that cannot be used.
+        // Pages of the work directory are memory of the execution: more than that is of no use. (A
+        // control group counts them; sampling does not.)
         let (file_bytes, weight_bytes) = if ready.trains() {
             let weights = WEIGHT_BYTES_MAX.min(memory_bytes);
             (output_bytes.max(weights), weights)
