@@ -1,7 +1,7 @@
 //! Control runs and view checks (ABL, VCK): what they say is worked out once more from the results
 //! of executions as the events told them, and what is promoted or guarded has passed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vec_search::{
     Effect, Event, ExecResult, MechanismActive, Outcome, RunState, ScoreResult, ViewVerdict,
@@ -28,6 +28,8 @@ enum End {
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     ends: BTreeMap<(NodeId, ExecName), End>,
+    /// Nodes whose control run is scored: one that is cut before has no result.
+    controls: BTreeSet<NodeId>,
 }
 
 impl Checks {
@@ -85,6 +87,10 @@ impl Checks {
                 result: ScoreResult::InvalidFormat { .. },
             } => End::Fault,
             Outcome::Interrupted { .. } => End::Lost,
+            Outcome::Scored { .. } if *exec == ExecName::Ablate => {
+                self.controls.insert(*node);
+                return;
+            }
             _ => return,
         };
         self.ends.insert((*node, *exec), end);
@@ -102,6 +108,7 @@ impl Checks {
             self.output(node, SEED_0),
             self.output(node, ExecName::Ablate),
         );
+        let control = control.filter(|_| self.controls.contains(&node));
         let (Some(seed), Some(control), Some(policy)) = (seed, control, state.policy()) else {
             return MechanismActive::Unclear;
         };
