@@ -14,10 +14,29 @@ use crate::verdict::Profile;
 /// Runs after which memory no longer grows by what is set up once.
 const WARM_UP: u32 = 100;
 
-fn trivial(place: &Place) -> Result<SandboxPlan> {
-    let mut plan = place.plan(Profile::Exec, "exit_with", &["0"])?;
-    plan.argv = vec!["/bin/true".to_owned()];
-    Ok(plan)
+/// Everything that a run of `/bin/true` needs.
+struct Starter {
+    _place: Place,
+    plan: SandboxPlan,
+    runner: Runner,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Starter {
+    fn new(dir: &Path, helper: &Path) -> Result<Self> {
+        place::prepare(dir)?;
+        let place = Place::open(dir, helper, helper)?;
+        let mut plan = place.plan(Profile::Exec, "exit_with", &["0"])?;
+        plan.argv = vec!["/bin/true".to_owned()];
+        Ok(Self {
+            plan,
+            _place: place,
+            runner: Runner::new(helper),
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?,
+        })
+    }
 }
 
 /// One run of `/bin/true` under bubblewrap with comparable mounts.
@@ -54,12 +73,12 @@ fn bwrap() -> Result<Duration> {
 
 /// Pairs of runs, one after the other, so that both see the same machine.
 pub(crate) fn compare(dir: &Path, helper: &Path, pairs: u32) -> Result<()> {
-    place::prepare(dir)?;
-    let place = Place::open(dir, helper, helper)?;
-    let (plan, runner) = (trivial(&place)?, Runner::new(helper));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let Starter {
+        _place,
+        plan,
+        runner,
+        runtime,
+    } = Starter::new(dir, helper)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..pairs {
         let began = Instant::now();
@@ -125,12 +144,12 @@ fn resident_kib() -> Result<u64> {
 
 /// Many runs in one process: nothing may be left, memory stays flat.
 pub(crate) fn soak(dir: &Path, helper: &Path, runs: u32) -> Result<()> {
-    place::prepare(dir)?;
-    let place = Place::open(dir, helper, helper)?;
-    let (plan, runner) = (trivial(&place)?, Runner::new(helper));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let Starter {
+        _place,
+        plan,
+        runner,
+        runtime,
+    } = Starter::new(dir, helper)?;
     let mut before = None;
     let began = Instant::now();
     for number in 0..runs {

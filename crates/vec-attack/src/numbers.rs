@@ -1,5 +1,6 @@
-//! Numbers of this architecture's system calls for the probes, and a piece of System V memory.
-#![expect(unsafe_code, reason = "shmget has no safe binding")]
+//! Numbers of this architecture's system calls for the probes, a piece of System V memory, and the end of
+//! a right.
+#![expect(unsafe_code, reason = "shmget and prctl have no safe binding")]
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
@@ -58,4 +59,14 @@ pub(crate) fn shared_memory() -> Result<i32> {
     let id = unsafe { libc::shmget(key, SHARED_BYTES, libc::IPC_CREAT | 0o666) };
     Errno::result(id).context("make a shared memory segment")?;
     Ok(key)
+}
+
+/// What this process executes from here on has no capability of ours.
+pub(crate) fn give_up_ambient() -> Result<()> {
+    const PR_CAP_AMBIENT: i32 = 47;
+    const PR_CAP_AMBIENT_CLEAR_ALL: i32 = 4;
+    // SAFETY: prctl with integer arguments only.
+    let result = unsafe { libc::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+    Errno::result(result).context("give up capabilities")?;
+    Ok(())
 }

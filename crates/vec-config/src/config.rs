@@ -197,7 +197,7 @@ pub struct ViewCheck {
     /// Share of scored nodes that are checked at once, 0 to 1 (VCK-03); promoted nodes and final
     /// candidates always are.
     pub sample: f64,
-    /// Longest wait for a training lock in final selection.
+    /// Longest wait of final selection for a view check (VCK-06). Checked and locked, not read yet.
     pub lock_wait_s: u32,
 }
 

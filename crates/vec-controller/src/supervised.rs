@@ -48,14 +48,11 @@ pub(crate) async fn run(
         .supervisor
         .group(name, limits)
         .map_err(|error| EffectError::failed("make a group", &error))?;
-    let groups = group
-        .entries()
-        .map_err(|error| EffectError::failed("open a group", &error))?;
     let (tell, mut started) = oneshot::channel();
     let options = RunOptions {
         lines,
-        groups,
         started: Some(tell),
+        ..RunOptions::default()
     };
     let running = context.runner.run_with(plan, control, options);
     tokio::pin!(running);

@@ -142,7 +142,7 @@ impl Group {
             .map_err(GroupError::Record)?;
         let source = self.specs();
         let stage = Stage {
-            supervisor: self.deps.supervisor.clone(),
+            supervisor: self.deps.supervisor,
             layout: &self.facts.layout,
             runtime: &self.facts.runtime,
             truth: &self.facts.truth,

@@ -9,6 +9,8 @@ use crate::plan::{RoBind, SymlinkEntry};
 
 /// Directories of a usual root that hold programs and libraries.
 const ROOT_NAMES: [&str; 6] = ["bin", "lib", "lib32", "lib64", "libx32", "sbin"];
+/// Directories of `/usr` that hold libraries.
+const LIBRARY_NAMES: [&str; 4] = ["lib", "lib32", "lib64", "libx32"];
 /// Parts of `/etc` that are no secrets and that programs in `/usr` point into.
 const ETC_NAMES: [&str; 2] = ["alternatives", "ld.so.cache"];
 
@@ -19,6 +21,8 @@ pub struct HostLayout {
     pub binds: Vec<RoBind>,
     /// What is a link on the host.
     pub symlinks: Vec<SymlinkEntry>,
+    /// The parts of `/usr` that hold the loader and shared libraries: all that a worker needs.
+    pub libraries: Vec<RoBind>,
 }
 
 impl HostLayout {
@@ -41,7 +45,18 @@ impl HostLayout {
                 dest: PathBuf::from("/usr"),
             }],
             symlinks: Vec::new(),
+            libraries: Vec::new(),
         };
+        for name in LIBRARY_NAMES {
+            let path = usr.join(name);
+            // A link leads to a library directory that is listed too.
+            if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                layout.libraries.push(RoBind {
+                    source: path.canonicalize().map_err(|e| named(&path, e))?,
+                    dest: Path::new("/usr").join(name),
+                });
+            }
+        }
         for name in ROOT_NAMES {
             let path = root.join(name);
             let Ok(meta) = path.symlink_metadata() else {

@@ -14,7 +14,7 @@ use crate::report::SetupError;
 use crate::runner::SandboxError;
 
 /// Version of the probe's JSON.
-pub const PROBE_SCHEMA: u32 = 1;
+pub const PROBE_SCHEMA: u32 = 2;
 /// The probe's own deadlines end it long before.
 const PROBE_MAX: Duration = Duration::from_secs(60);
 

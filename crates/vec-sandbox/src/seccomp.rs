@@ -1,6 +1,6 @@
 //! The system-call filters of a payload, by profile: `engineer` a deny list, `exec` and `worker`
 //! allow lists, both ending in EPERM; then `clone3` → ENOSYS (the C library falls back to `clone`, whose
-//! flags can be judged) and x32 numbers → ENOSYS.
+//! flags can be judged) and x32 numbers → ENOSYS (under an allow list EPERM, which it answers first).
 //!
 //! Invariants: built per architecture from `libc` numbers; a call made through another
 //! architecture's entry (int 0x80) kills the process. Integer arguments that the kernel reads as
@@ -65,6 +65,7 @@ fn plain(numbers: &[i64]) -> Rules {
 
 fn worker_rules() -> Result<Rules, Failed> {
     let mut rules = plain(allowed::WORKER);
+    rules.extend(plain(allowed::WORKER_HERE));
     rules.insert(libc::SYS_clone, vec![no_namespace()?]);
     Ok(rules)
 }
@@ -109,6 +110,7 @@ fn deny_rules(plan: &SandboxPlan) -> Result<Rules, Failed> {
 
 fn allow_rules(plan: &SandboxPlan) -> Result<Rules, Failed> {
     let mut rules = plain(allowed::EXEC);
+    rules.extend(plain(allowed::EXEC_HERE));
     if plan.lifts(Lift::IoUring) {
         rules.extend(plain(denied::IO_URING));
     }
@@ -158,10 +160,18 @@ fn absent_numbers() -> BpfProgram {
 mod tests {
     use super::*;
 
+    fn exec() -> Vec<i64> {
+        [allowed::EXEC, allowed::EXEC_HERE].concat()
+    }
+
+    fn worker() -> Vec<i64> {
+        [allowed::WORKER, allowed::WORKER_HERE].concat()
+    }
+
     #[test]
     fn every_profiles_lists_have_no_number_twice() {
         let denied = [denied::EVERYWHERE, denied::HERE, denied::IO_URING].concat();
-        for list in [denied, allowed::EXEC.to_vec(), allowed::WORKER.to_vec()] {
+        for list in [denied, exec(), worker()] {
             let mut numbers = list.clone();
             numbers.sort_unstable();
             numbers.dedup();
@@ -173,12 +183,12 @@ mod tests {
     fn what_sessions_may_not_do_candidates_may_not_either() {
         let denied = [denied::EVERYWHERE, denied::HERE, denied::IO_URING].concat();
         for number in denied {
-            assert!(!allowed::EXEC.contains(&number), "{number}");
-            assert!(!allowed::WORKER.contains(&number), "{number}");
+            assert!(!exec().contains(&number), "{number}");
+            assert!(!worker().contains(&number), "{number}");
         }
-        for number in allowed::WORKER {
+        for number in &worker() {
             let judged = [libc::SYS_clone, libc::SYS_ioctl].contains(number);
-            assert!(allowed::EXEC.contains(number) || judged, "{number}");
+            assert!(exec().contains(number) || judged, "{number}");
         }
     }
 }

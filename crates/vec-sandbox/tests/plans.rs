@@ -22,6 +22,12 @@ fn host() -> HostLayout {
             dest: "/usr".into(),
         }],
         symlinks: ["bin", "lib", "lib64", "sbin"].map(link).to_vec(),
+        libraries: ["/usr/lib", "/usr/lib64"]
+            .map(|path| RoBind {
+                source: path.into(),
+                dest: path.into(),
+            })
+            .to_vec(),
     }
 }
 

@@ -9,11 +9,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountingSource {
-    /// cgroup v2 with the memory controller: whole tree, exact.
-    CgroupV2,
-    /// v1 memory and pids groups; CPU time from a v2 group beside them where there is one. No I/O
-    /// figures: v1 does not attribute buffered writes.
-    CgroupV1,
     /// `/proc`, looked at every 500 ms below the sandbox's init. **Every figure is a lower bound**:
     /// what a process uses between its last sample and its end is missed, and so is a process that
     /// lives between two samples.
@@ -27,7 +22,8 @@ pub struct Accounting {
     pub source: AccountingSource,
     /// User and system time of all processes, in ms.
     pub cpu_ms: Option<u64>,
-    /// Highest memory of the whole tree, in bytes; with cgroups, tmpfs and page cache included.
+    /// Highest memory of the whole tree, in bytes: resident pages, shared ones in proportion; pages of
+    /// a memory file system that no process has mapped are not among them.
     pub memory_peak_bytes: Option<u64>,
     /// Bytes read from block devices.
     pub read_bytes: Option<u64>,
@@ -37,8 +33,8 @@ pub struct Accounting {
     pub oom_kills: Option<u64>,
     /// The tree reached its own memory limit. Sampled: it was seen above it and was ended for it.
     pub limit_hit: bool,
-    /// Out-of-memory events while the tree ran that a limit above the tree (v2), the groups above
-    /// it (v1) or the whole machine (sampled) count: pressure that is nobody's own limit.
+    /// Out-of-memory kills on the whole machine while the tree ran: pressure that is nobody's own
+    /// limit.
     pub slice_oom_kills: Option<u64>,
     /// Most processes at once.
     pub processes_peak: Option<u64>,
@@ -132,25 +128,13 @@ mod tests {
                 oom_kills,
                 limit_hit,
                 slice_oom_kills,
-                ..Accounting::unmeasured(AccountingSource::CgroupV2)
+                ..Accounting::unmeasured(AccountingSource::Sampled)
             };
             assert_eq!(
                 oom_verdict(&record, killed_by_other),
                 expected,
                 "{record:?} {killed_by_other}"
             );
-        }
-    }
-
-    #[test]
-    fn the_sources_have_the_names_of_the_record() {
-        let names = [
-            (AccountingSource::CgroupV2, "\"cgroup_v2\""),
-            (AccountingSource::CgroupV1, "\"cgroup_v1\""),
-            (AccountingSource::Sampled, "\"sampled\""),
-        ];
-        for (source, name) in names {
-            assert_eq!(serde_json::to_string(&source).unwrap(), name);
         }
     }
 }

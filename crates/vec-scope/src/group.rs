@@ -41,17 +41,15 @@ impl Supervisor {
     ///
     /// # Errors
     /// [`ScopeError::Name`].
-    pub fn group(&self, name: &str, limits: GroupLimits) -> Result<Group, ScopeError> {
+    pub fn group(self, name: &str, limits: GroupLimits) -> Result<Group, ScopeError> {
+        let Self::Plain = self;
         names::check(name)?;
-        match self {
-            Self::Plain => Ok(Group {
-                name: name.to_owned(),
-                limits,
-                sampler: Mutex::new(None),
-                oom_kills_before: process::machine_oom_kills(),
-            }),
-            Self::Cgroup(tree) => match tree.never {},
-        }
+        Ok(Group {
+            name: name.to_owned(),
+            limits,
+            sampler: Mutex::new(None),
+            oom_kills_before: process::machine_oom_kills(),
+        })
     }
 }
 
@@ -60,14 +58,6 @@ impl Group {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Files that take the pid of the tree's first process before it runs; none under `plain`.
-    ///
-    /// # Errors
-    /// None under `plain`.
-    pub fn entries(&self) -> Result<Vec<OwnedFd>, ScopeError> {
-        Ok(Vec::new())
     }
 
     /// Watches the tree below `init`, a pid of this pid namespace. Call once, within a tokio

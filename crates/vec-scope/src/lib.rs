@@ -2,11 +2,10 @@
 //!
 //! Invariants: a signal goes only to a process whose identity (pid and start time) was checked
 //! while its pidfd was held, never to a recycled pid. Every wait that this crate makes by itself is
-//! bounded. Today one supervisor works, `plain`; `Cgroup` has no value yet, `systemd` is a later
-//! variant of [`Supervisor`] with the same [`Unit`] and [`Group`].
+//! bounded. Today there is one supervisor, `plain`; `cgroup` and `systemd` are further variants of
+//! [`Supervisor`] with the same [`Unit`] and [`Group`].
 
 mod accounting;
-mod detect;
 mod exit;
 mod group;
 mod names;
@@ -18,10 +17,8 @@ mod sys;
 mod unit;
 
 pub use accounting::{Accounting, AccountingSource, OomVerdict, oom_verdict};
-pub use detect::{CgroupTree, Detection};
 pub use exit::{ExitKind, ScopeError};
 pub use group::{Group, GroupLimits};
-pub use names::is_of_run;
 pub use nix::sys::signal::Signal;
 pub use pidfile::Pidfile;
 pub use supervisor::{SpawnRequest, Supervisor};

@@ -14,15 +14,13 @@ use nix::errno::Errno;
 
 use crate::process::Stat;
 use crate::unit::Unit;
-use crate::{CgroupTree, Pidfile, ScopeError, sys};
+use crate::{Pidfile, ScopeError, sys};
 
 /// Who keeps the processes of a unit together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supervisor {
     /// A session (setsid) with a pidfile: no limits, no accounting beyond `/proc`.
     Plain,
-    /// Control groups below our own.
-    Cgroup(CgroupTree),
 }
 
 /// What to start.
@@ -49,10 +47,9 @@ pub struct SpawnRequest {
 impl Supervisor {
     /// Its name in the lock.
     #[must_use]
-    pub fn as_str(&self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Plain => "plain",
-            Self::Cgroup(_) => "cgroup",
         }
     }
 
@@ -60,7 +57,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// [`ScopeError`]; nothing keeps running then.
-    pub fn spawn(&self, request: SpawnRequest) -> Result<Unit, ScopeError> {
+    pub fn spawn(self, request: SpawnRequest) -> Result<Unit, ScopeError> {
         let SpawnRequest {
             name,
             program,
@@ -118,7 +115,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// [`ScopeError`]: the pidfile is unreadable or malformed, or the process cannot be watched.
-    pub fn adopt(&self, pidfile: &Path) -> Result<Option<Unit>, ScopeError> {
+    pub fn adopt(self, pidfile: &Path) -> Result<Option<Unit>, ScopeError> {
         let Some(identity) = Pidfile::read(pidfile)? else {
             return Ok(None);
         };

@@ -195,8 +195,9 @@ pub(crate) fn course(run: &Run, node: &Node) -> Course {
         Look::Lost(why) => return unknown(format!("the confirming run ended with {why}")),
         Look::Ended(rerun) => rerun,
     };
-    // An output of an earlier data epoch, or of an earlier run, cannot tell data from disguise.
-    let is_comparable = disguised.epoch == Some(node.epoch) && original.is_some();
+    if plain.epoch != disguised.epoch {
+        return unknown("new data came between its two runs".to_owned());
+    }
     if equal(original, digests(plain)) {
         let why = match disguised.failure() {
             Some(failure) => format!("in disguise it ended with {failure}"),
@@ -204,9 +205,14 @@ pub(crate) fn course(run: &Run, node: &Node) -> Course {
         };
         return Course::Over(ViewVerdict::ViewDependent, why);
     }
+    // An output of an earlier data epoch, or of an earlier run, cannot tell data from chance.
+    let is_comparable = disguised.epoch == Some(node.epoch) && original.is_some();
     if !is_comparable && equal(digests(plain), digests(disguised)) {
         let why = "the same output in disguise as without".to_owned();
         return Course::Over(ViewVerdict::Same, why);
+    }
+    if !is_comparable {
+        return unknown("seed 0 was measured with other data".to_owned());
     }
     let why = "another output also without a disguise".to_owned();
     Course::Over(ViewVerdict::Nondeterministic, why)

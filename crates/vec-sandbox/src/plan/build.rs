@@ -237,6 +237,8 @@ impl SandboxPlan {
     pub fn worker(inputs: &WorkerInputs, host: &HostLayout) -> Result<Self, PlanError> {
         let mut layout = Layout::new(host, &PythonBinds::default());
         layout.binds.retain(|bind| is_library(&bind.dest));
+        layout.binds.extend(host.libraries.iter().cloned());
+        layout.symlinks.retain(|link| is_library(&link.path));
         let name = inputs.program.file_name().unwrap_or_default();
         let program = Path::new("/worker").join(name);
         layout.bind(&inputs.program, &program);
@@ -277,9 +279,10 @@ impl SandboxPlan {
     }
 }
 
-/// A worker needs the loader and shared libraries, which may lie anywhere below `/usr`.
-fn is_library(dest: &Path) -> bool {
-    dest == Path::new("/usr") || dest.starts_with("/lib") || dest.starts_with("/lib64")
+/// Is it a directory of libraries beside `/usr`, or the loader's cache?
+fn is_library(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    name.starts_with("/lib") || name == "/etc/ld.so.cache"
 }
 
 /// A worker writes its results to `/out` alone.

@@ -1,5 +1,6 @@
 //! Memory work directories, listeners, two ids.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::fd::AsFd;
@@ -8,7 +9,8 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::oneshot;
 use vec_sandbox::{
-    PayloadExit, RunControl, RunOptions, SandboxPlan, SetupStep, TmpfsSize, WorkKind, collect,
+    HostLayout, Limits, OutputCaps, PayloadExit, RunControl, RunOptions, SandboxPlan, SetupStep,
+    TimeLimits, TmpfsSize, WorkKind, WorkerInputs, collect,
 };
 
 use crate::support::{LONG, Place, both_modes, started_by_root};
@@ -131,6 +133,40 @@ except OSError:
         let mut text = String::new();
         run.stdout.bytes.as_slice().read_to_string(&mut text).unwrap();
         assert_eq!(text, "from outside\ntaken\n", "{:?}", run.report);
+    }
+}
+
+both_modes! {
+    /// A worker sees its program, libraries and inputs: no shell and no interpreter.
+    async fn a_worker_has_libraries_and_nothing_else_of_the_system(place) {
+        for name in ["ls", "true"] {
+            std::fs::copy(format!("/bin/{name}"), place.path(name)).unwrap();
+        }
+        let run = async |name: &str, args: &[&str]| {
+            let inputs = WorkerInputs {
+                program: place.path(name),
+                inputs: vec![("given.csv".to_owned(), place.path("view/train.csv"))],
+                out: SIZE,
+                args: args.iter().map(|&arg| arg.to_owned()).collect(),
+                env: BTreeMap::new(),
+                limits: Limits::of_memory(256 << 20, 1 << 20, 1),
+                time: TimeLimits {
+                    deadline_ms: 20_000,
+                    grace_ms: 500,
+                },
+                output: OutputCaps::standard(),
+            };
+            let mut plan = SandboxPlan::worker(&inputs, &HostLayout::detect().unwrap()).unwrap();
+            plan.resolve_sources().unwrap();
+            let run = place.run(&plan).await;
+            assert!(run.report.setup_error.is_none(), "{:?}", run.report);
+            (run.report.succeeded(), String::from_utf8_lossy(&run.stdout.bytes).into_owned())
+        };
+        assert!(run("true", &[]).await.0, "control: a worker runs");
+        let (_, listed) = run("ls", &["/usr", "/in"]).await;
+        assert!(listed.contains("lib") && listed.contains("given.csv"), "{listed}");
+        assert!(!listed.lines().any(|line| ["bin", "sbin", "share"].contains(&line)), "{listed}");
+        assert!(!run("ls", &["/bin/sh"]).await.0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The measured final reserve (RSV): what final selection would need for the candidates of now. It
 //! only moves cutoff earlier, by whole minutes, to at most half the run.
 
-use vec_types::{NodeId, Phase, ProgramSeed, UnixMs};
+use vec_types::{ExecName, NodeId, Phase, ProgramSeed, UnixMs};
 
 use crate::inputs::tree_digest;
 use crate::node::{Node, SEED_0};
@@ -100,7 +100,12 @@ struct Measured {
 
 impl Measured {
     fn of(node: &Node, reserve: &Reserve) -> Self {
-        let report = node.reruns.values().filter_map(|rerun| rerun.report());
+        // A control run is evidence only (ABL-05).
+        let reruns = node
+            .reruns
+            .iter()
+            .filter(|(exec, _)| **exec != ExecName::Ablate);
+        let report = reruns.filter_map(|(_, rerun)| rerun.report());
         let reports = node.seed_0_report().into_iter().chain(report);
         let all = reports.map(|report| report.wall_ms.values().sum::<i64>());
         let longest = i64::from(node.longest_view_ms);

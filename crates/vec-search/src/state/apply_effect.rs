@@ -92,6 +92,13 @@ fn remember(run: &mut Run, effect: &Effect, end: &Outcome) {
 pub(super) fn ended(run: &mut Run, at: UnixMs, effect: &Effect, end: &Outcome) {
     remember(run, effect, end);
     if let Outcome::Executed { report } = end
+        && !matches!(
+            effect,
+            Effect::Execute {
+                exec: ExecName::Ablate,
+                ..
+            }
+        )
         && let Some(node) = run.node_mut(effect.node())
     {
         node.measure(report);

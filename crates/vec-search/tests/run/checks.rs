@@ -1,8 +1,8 @@
 //! Control runs and view checks, outcome by outcome (ABL, VCK).
 
 use vec_search::{
-    Event, MechanismActive, Outcome, Policy, SkipReason, VIEW_CHECK_ATTEMPTS_MAX, ViewTrigger,
-    ViewVerdict,
+    Event, MechanismActive, Outcome, Policy, Reserve, SkipReason, VIEW_CHECK_ATTEMPTS_MAX,
+    ViewTrigger, ViewVerdict,
 };
 use vec_types::{CandidateFault, ExecName, InfraFault, NodeId, NodeStatus};
 
@@ -252,4 +252,52 @@ fn a_sampled_node_is_checked_before_its_analysis() {
         check.is_some() && check < analysis,
         "{check:?} {analysis:?}"
     );
+}
+
+#[test]
+fn a_control_run_moves_no_deadline() {
+    let times = |ms: i64| {
+        let mut policy = one_node();
+        policy.reserve = Some(Reserve {
+            margin_ms: 10_000,
+            queue_ms: 1_000,
+            time_limit_ms: 600_000,
+        });
+        let control = done(&policy, ExecName::Ablate, "other", ms);
+        let script = Script::default().with("execute-1-ablate", control);
+        let mut driver = script.score(1, 60.0).start(&policy);
+        while driver.step() {}
+        driver.state.deadlines()
+    };
+    assert_eq!(times(1_000), times(100_000));
+}
+
+#[test]
+fn outputs_of_two_data_epochs_give_no_verdict() {
+    let mut policy = one_node();
+    policy.budget.max_nodes = 3;
+    let check = ExecName::ViewCheck { attempt: 0 };
+    let confirm = ExecName::ViewCheckConfirm { attempt: 0 };
+    let script = Script::default()
+        .with("execute-1-viewcheck", output(&policy, check, "another"))
+        .with(
+            "execute-1-viewcheck_confirm",
+            output(&policy, confirm, "new data"),
+        )
+        .score(1, 60.0);
+    let mut driver = script.start(&policy);
+    let is_settled = |event: &Event| matches!(event, Event::NodeSettled { node: NODE, .. });
+    while !driver.events().any(is_settled) && driver.step() {}
+    let added = vec!["new".to_owned()];
+    driver.turn(Some(Event::EpochAdvance { epoch: 1, added }));
+    while driver.step() {}
+    let first = driver.events().find_map(|event| match event {
+        Event::ViewCheckResult {
+            node: NODE,
+            verdict,
+            ..
+        } => Some(*verdict),
+        _ => None,
+    });
+    assert_eq!(first, Some(ViewVerdict::Unknown));
 }

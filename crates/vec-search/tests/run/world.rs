@@ -64,6 +64,11 @@ impl World for Script {
                 emptied: false,
             },
             Effect::Engineer { .. } => session(Some(commit(&node.to_string())), written("method")),
+            // An honest program gives the same output in disguise.
+            Effect::Execute {
+                exec: exec @ (ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. }),
+                ..
+            } => done(policy, *exec, &format!("{node}/seed0"), 1_000),
             Effect::Execute { exec, .. } => done(policy, *exec, &format!("{node}/{exec}"), 1_000),
             Effect::Score { exec, .. } => scored(policy, self.total(node, *exec)),
             Effect::Analyze { .. } => Outcome::Analyzed {

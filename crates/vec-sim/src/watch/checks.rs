@@ -142,17 +142,20 @@ impl Checks {
                 .copied()
                 .unwrap_or(0)
         };
-        let same_data = began(names[0]) == began(SEED_0) && seed.is_some();
+        let [check_epoch, confirm_epoch] = names.map(began);
+        let is_old = seed.is_none() || check_epoch != began(SEED_0);
         if lost(names[0]) {
             ViewVerdict::Unknown
         } else if equal(seed, check) {
             ViewVerdict::Same
-        } else if lost(names[1]) {
+        } else if lost(names[1]) || check_epoch != confirm_epoch {
             ViewVerdict::Unknown
         } else if equal(seed, confirm) {
             ViewVerdict::ViewDependent
-        } else if !same_data && equal(check, confirm) {
+        } else if is_old && equal(check, confirm) {
             ViewVerdict::Same
+        } else if is_old {
+            ViewVerdict::Unknown
         } else {
             ViewVerdict::Nondeterministic
         }

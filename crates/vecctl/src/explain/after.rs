@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use vec_search::failure::{self, Consequence, Rank, Streak};
-use vec_search::{NodeView, RunState};
+use vec_search::{MechanismActive, NodeView, RunState};
 use vec_types::{ExecName, NodeId, NodeStatus, ProgramSeed, Score};
 
 /// The rest of its life, as far as it is stored.
@@ -25,6 +25,8 @@ pub(crate) struct After {
     pub(crate) promotion_failure: Option<String>,
     pub(crate) review: &'static str,
     pub(crate) review_attempts: u32,
+    pub(crate) mechanism_active: Option<MechanismActive>,
+    pub(crate) view_check: &'static str,
     pub(crate) children: Vec<NodeId>,
     pub(crate) is_answer: bool,
 }
@@ -49,6 +51,8 @@ impl After {
             promotion_failure: node.promotion_failure.map(str::to_owned),
             review: node.review,
             review_attempts: node.review_attempts,
+            mechanism_active: node.mechanism_active,
+            view_check: node.view_check,
             children: children.map(|child| child.id).collect(),
             is_answer: winner == Some(node.id),
         }

@@ -110,6 +110,17 @@ fn closing_facts(event: &Event) -> String {
             let execs: Vec<String> = execs.iter().map(ToString::to_string).collect();
             format!("runs {}", execs.join(", "))
         }
+        Event::AblationResult {
+            mechanism_active,
+            why,
+            ..
+        } => format!("{}: {why}", word(mechanism_active)),
+        Event::ViewCheckResult {
+            verdict,
+            trigger,
+            why,
+            ..
+        } => format!("{} ({}): {why}", word(verdict), word(trigger)),
         Event::PromotionDone { mean, .. } => format!("mean of 3 seeds {mean}"),
         Event::PromotionFailed { why, .. } => why.clone(),
         Event::FinalStart {

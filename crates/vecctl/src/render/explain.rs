@@ -3,6 +3,7 @@
 mod child;
 mod draft;
 
+use vec_search::MechanismActive;
 use vec_types::{NodeId, Operator, SeedState};
 
 use crate::explain::{After, Draw, Explanation, Fallback, Why};
@@ -194,7 +195,7 @@ fn status(parent: Option<NodeId>, after: &After) -> String {
     text
 }
 
-/// Promotion and review, where there was one.
+/// Control run, view check, promotion and review, where there was one.
 fn checks(after: &After) -> Option<String> {
     let promotion = match (after.promotion, &after.promotion_failure) {
         ("none", _) => None,
@@ -207,7 +208,20 @@ fn checks(after: &After) -> Option<String> {
         ("fail", _) => Some("review failed, so it is never a parent again".to_owned()),
         (word, _) => Some(format!("review: {word}")),
     };
-    let words: Vec<String> = promotion.into_iter().chain(review).collect();
+    let control = after.mechanism_active.map(|active| match active {
+        MechanismActive::Yes => "its mechanism changes the output".to_owned(),
+        MechanismActive::No => "its mechanism changes nothing".to_owned(),
+        MechanismActive::Unclear => "its control run says nothing".to_owned(),
+    });
+    let view = match after.view_check {
+        "not_run" => None,
+        "view_dependent" => Some(
+            "view check: view_dependent, so it is never a parent, promoted or final".to_owned(),
+        ),
+        word => Some(format!("view check: {word}")),
+    };
+    let all = [control, view, promotion, review];
+    let words: Vec<String> = all.into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join("; "))
 }
 

@@ -26,6 +26,8 @@ fn after() -> After {
         promotion_failure: None,
         review: "pass",
         review_attempts: 1,
+        mechanism_active: Some(MechanismActive::Yes),
+        view_check: "same",
         children: vec![NodeId(11), NodeId(14)],
         is_answer: true,
     }
@@ -135,7 +137,7 @@ fn an_improve_is_one_screen() {
             "left out    not scored (2): #5, #6",
             "left out    busy (1): #7",
             "then        scored with 61.2500 (seed 0: 61.0000) after 12.3 s",
-            "            promotion done; review: pass",
+            "            its mechanism changes the output; view check: same; promotion done; review: pass",
             "            parent of 2: #11, #14",
             "            the run's answer",
         ]
@@ -317,6 +319,8 @@ fn a_failure_says_what_it_means() {
         promotion: "none",
         review: "none",
         review_attempts: 0,
+        mechanism_active: None,
+        view_check: "not_run",
         children: Vec::new(),
         is_answer: false,
         ..after()
