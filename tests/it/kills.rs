@@ -27,20 +27,13 @@ fn deaths(run: &Closed<'_>) -> Vec<Value> {
         .collect()
 }
 
-fn expect_sound(run: &Closed<'_>) {
-    run.expect_verified();
-    run.expect_each_effect_settled_once();
-    let manifest = run.json("stop_manifest.json");
-    assert_eq!(manifest["stop_reason"], "budget", "{manifest}");
-}
-
 #[test]
 fn the_controller_dies_after_the_first_event_of_every_kind() {
     let stack = Stack::with_diabetes();
     let faults = list(std::iter::repeat_n("'event:each'".to_owned(), 80));
     let sets = [faults.as_str(), MANY, "budget.max_nodes=14"];
     let run = stack.launch("diabetes_demo", &sets).closed();
-    expect_sound(&run);
+    run.expect_sound();
     let stored = run.stored();
     let deaths = deaths(&run);
     // Kinds that first appear in one transaction share a death.
@@ -92,7 +85,7 @@ fn the_controller_dies_inside_every_write_step_of_the_store() {
     );
     let sets = [faults.as_str(), MANY, "budget.max_nodes=3"];
     let run = stack.launch("diabetes_demo", &sets).closed();
-    expect_sound(&run);
+    run.expect_sound();
     let deaths = deaths(&run);
     let died_at: BTreeSet<&str> = deaths
         .iter()
@@ -115,7 +108,7 @@ fn the_scorer_and_the_gateway_die_in_mid_call() {
     run.wait_for("analyze_start");
     stack.kill(Some(run.id()), "playbook");
     let run = run.closed();
-    expect_sound(&run);
+    run.expect_sound();
     let scored = run.events().iter().any(|event| {
         matches!(event, vec_search::Event::NodeSettled { status, .. }
             if *status == vec_types::NodeStatus::Scored)
@@ -139,7 +132,7 @@ fn the_launcher_dies_twice() {
     );
     stack.kill(None, "launcher");
     let run = run.closed();
-    expect_sound(&run);
+    run.expect_sound();
     assert_eq!(
         run.stored()
             .iter()
@@ -156,7 +149,7 @@ fn a_second_launcher_gives_way() {
     let first = stack.pid(None, "launcher");
     stack.another_launcher().expect_ok();
     assert_eq!(stack.pid(None, "launcher"), first);
-    expect_sound(&run.closed());
+    run.closed().expect_sound();
 }
 
 /// Where connections are accepted by the kernel and answered by nobody, as with a process that is
@@ -172,7 +165,7 @@ fn a_launcher_that_only_accepts_is_replaced() {
     let dying = UnixListener::bind(launcher.join("s")).expect("bind");
     let run = stack.launch("diabetes_demo", &["budget.max_nodes=1"]);
     drop(dying);
-    expect_sound(&run.closed());
+    run.closed().expect_sound();
 }
 
 #[test]
@@ -183,7 +176,7 @@ fn launcher_and_controller_die_together() {
     stack.kill(None, "launcher");
     stack.kill(Some(run.id()), "controller");
     let run = run.closed();
-    expect_sound(&run);
+    run.expect_sound();
 }
 
 /// A controller that always dies uses up its restarts; the run then ends with `infra`.

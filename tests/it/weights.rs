@@ -48,20 +48,13 @@ fn modes(run: &Closed<'_>) -> BTreeMap<String, BTreeMap<String, u32>> {
     keys
 }
 
-fn expect_sound(run: &Closed<'_>) {
-    run.expect_verified();
-    run.expect_each_effect_settled_once();
-    let manifest = run.json("stop_manifest.json");
-    assert_eq!(manifest["stop_reason"], "budget", "{manifest}");
-}
-
 #[test]
 fn weights_are_trained_once_and_replayed() {
     let stack = Stack::with_diabetes();
     let run = stack
         .launch("diabetes_demo", &["budget.max_nodes=8", ONE_BY_ONE])
         .closed();
-    expect_sound(&run);
+    run.expect_sound();
     let keys = modes(&run);
     assert!(!keys.is_empty(), "some program of the demo trains");
     for (key, modes) in &keys {
@@ -100,7 +93,7 @@ fn dies_at(stack: &Stack, steps: &[&str]) {
         ONE_BY_ONE,
     ];
     let run = stack.launch("diabetes_demo", &sets).closed();
-    expect_sound(&run);
+    run.expect_sound();
     let log = std::fs::read_to_string(run.dir.with_extension("faults.jsonl")).expect("deaths");
     let died_at: Vec<String> = log
         .lines()

@@ -196,6 +196,17 @@ impl Closed<'_> {
         said.expect_ok();
     }
 
+    /// The run verifies, settled every effect once, and ended with its budget.
+    ///
+    /// # Panics
+    /// With what is not so.
+    pub fn expect_sound(&self) {
+        self.expect_verified();
+        self.expect_each_effect_settled_once();
+        let manifest = self.json("stop_manifest.json");
+        assert_eq!(manifest["stop_reason"], "budget", "{manifest}");
+    }
+
     /// No effect may have a second end, and none that ended may start again.
     ///
     /// # Panics

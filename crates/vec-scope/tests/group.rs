@@ -1,16 +1,17 @@
 //! Groups under `plain` with real processes.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
-use vec_scope::{AccountingSource, GroupLimits, OomVerdict, Supervisor, oom_verdict};
+use vec_scope::{AccountingSource, GroupLimits, OomVerdict, Signal, Supervisor, oom_verdict};
 
 const MIB: u64 = 1 << 20;
 
 fn sh(script: &str) -> Child {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]).stdin(Stdio::null());
+    command.process_group(0);
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
 
@@ -60,13 +61,17 @@ async fn a_tree_above_its_memory_is_ended_and_it_is_its_own_fault() {
     let mut child =
         sh("(x=$(head -c 100000000 /dev/zero | tr '\\0' x); echo held; sleep 300; :); :");
     assert_eq!(line(&mut child), "held");
-    group.watch(pid(&child));
+    let own = pid(&child);
+    group.watch(own);
     let status = tokio::task::spawn_blocking(move || child.wait().unwrap());
     assert_eq!(status.await.unwrap().signal(), Some(9));
     let record = group.finish().await;
     assert!(record.limit_hit, "{record:?}");
     assert!(record.memory_peak_bytes.unwrap() > 64 * MIB);
     assert_eq!(oom_verdict(&record, true), OomVerdict::Candidate);
+    // In a sandbox the namespace takes what is below init along.
+    let rest = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(own), Signal::SIGKILL);
+    assert_eq!(rest, Ok(()), "there was something below");
 }
 
 #[tokio::test]
