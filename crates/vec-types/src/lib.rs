@@ -28,7 +28,7 @@ pub use ids::{
 };
 pub use manifest::{ManifestEntry, manifest_hash};
 pub use node::{Operator, SeedState};
-pub use outcome::{CandidateFault, CheckVerdict, InfraFault, NodeStatus, WeightsMode};
+pub use outcome::{CandidateFault, InfraFault, NodeStatus, WeightsMode};
 pub use parts::{Part, PartName, PartRef, Parts};
 pub use paths::{PathError, RelPath};
 pub use plan::Plan;

@@ -47,18 +47,6 @@ pub enum WeightsMode {
     Fresh,
 }
 
-/// Result of a check. `NotRun` is a value of its own and never means passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckVerdict {
-    /// Checked and in order.
-    Passed,
-    /// Checked and refused.
-    Failed,
-    /// Not checked.
-    NotRun,
-}
-
 /// Where a node stands (requirements b.1). `Running` is the only status that is not final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
