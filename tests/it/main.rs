@@ -3,6 +3,7 @@
 mod blindness;
 mod kills;
 mod refusals;
+mod supervisors;
 mod tampering;
 mod truth;
 mod users;

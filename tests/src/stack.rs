@@ -15,6 +15,7 @@ pub struct Stack {
     prefix: PathBuf,
     runtime: TempDir,
     home: TempDir,
+    supervisor: &'static str,
 }
 
 /// What a command said.
@@ -92,7 +93,20 @@ impl Stack {
             prefix: prefix(),
             runtime,
             home,
+            supervisor: "auto",
         }
+    }
+
+    /// The launcher that the next command starts has this supervisor.
+    #[must_use]
+    pub const fn supervised_by(mut self, supervisor: &'static str) -> Self {
+        self.supervisor = supervisor;
+        self
+    }
+
+    /// Changes it; a launcher that runs keeps its own.
+    pub const fn set_supervisor(&mut self, supervisor: &'static str) {
+        self.supervisor = supervisor;
     }
 
     /// A stack with the `diabetes` board built.
@@ -170,6 +184,7 @@ impl Stack {
             .arg("--root")
             .arg(self.root())
             .args(arguments)
+            .env("VEC_SUPERVISOR", self.supervisor)
             .stdin(Stdio::null());
         command
     }
@@ -207,6 +222,7 @@ impl Stack {
     pub fn another_launcher(&self) -> Said {
         let mut command = Command::new(self.prefix.join("bin/vec-launcher"));
         command
+            .env("VEC_SUPERVISOR", self.supervisor)
             .arg("--runtime-dir")
             .arg(self.runtime.path())
             .arg("--data-root")
@@ -216,15 +232,18 @@ impl Stack {
         said(&mut command)
     }
 
+    /// The run's own runtime directory.
+    #[must_use]
+    pub fn run_runtime(&self, run: &str) -> PathBuf {
+        self.runtime.path().join(format!("r/{}", run8(run)))
+    }
+
     /// Pid of a daemon: `launcher`, or a service of a run.
     #[must_use]
     pub fn pid(&self, run: Option<&str>, service: &str) -> Option<u32> {
         let path = match run {
             None => self.runtime.path().join("launcher/pid"),
-            Some(run) => self
-                .runtime
-                .path()
-                .join(format!("r/{}/{service}/pid", run8(run))),
+            Some(run) => self.run_runtime(run).join(service).join("pid"),
         };
         let text = std::fs::read_to_string(path).ok()?;
         let digits: String = text

@@ -13,15 +13,15 @@ use vec_sandbox_lifted::{RunControl, Runner, SandboxPlan};
 
 use crate::Arguments;
 use crate::place::{self, MARKER, Place, SECRET, processes_with};
-use crate::special;
 use crate::table::{Control, ROWS, Row};
 use crate::verdict::{NO_CONTROL, Outcome, Profile, Report, StartMode, Verdict};
 use crate::{bench, numbers};
+use crate::{groups, special};
 
 /// Bounds of everything that an attack could write on the host's side.
 const PLACE_OPTIONS: &str = "size=1g,nr_inodes=200k,mode=755";
 /// Processes that the disposable namespace can hold, where the kernel bounds one namespace.
-const PROCESSES_MAX: &str = "4096";
+const PROCESSES_MAX: &str = "8192";
 /// An id that owns nothing.
 const USER: u32 = 65_533;
 
@@ -206,7 +206,11 @@ fn one_mode(arguments: &Arguments, dir: &Path, start: StartMode) -> Result<Repor
         give(&place)?;
         command.uid(USER).gid(USER);
     }
-    let status = command.status().context("start the attacks")?;
+    let status = if start == StartMode::User && geteuid().is_root() {
+        groups::delegated(command, USER)?
+    } else {
+        command.status().context("start the attacks")?
+    };
     let path = out.join("attack.json");
     ensure!(
         path.exists(),
@@ -223,6 +227,7 @@ fn give(place: &Path) -> Result<()> {
         "view/victim",
         "client",
         "client/victim",
+        "client2",
         "work",
         "report",
         "foreign",
@@ -254,6 +259,9 @@ fn attack(arguments: &Arguments, dir: &Path, start: StartMode) -> Result<bool> {
         }
     }
     for verdict in runtime.block_on(special::all(&place, start, arguments.quick, &wanted)) {
+        take(verdict);
+    }
+    for verdict in runtime.block_on(groups::all(&place, start, &wanted)) {
         take(verdict);
     }
     let left = processes_with(MARKER);

@@ -6,6 +6,7 @@
 //! An attack whose control does not get through counts as `invalid`, never as `pass`.
 
 mod bench;
+mod groups;
 mod inside;
 mod numbers;
 mod place;

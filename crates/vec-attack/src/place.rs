@@ -101,6 +101,7 @@ pub(crate) fn prepare(dir: &Path) -> Result<()> {
         ("view/sub", 0o777),
         ("work", 0o777),
         ("client", 0o777),
+        ("client2", 0o777),
         ("tool", 0o755),
         ("foreign", 0o700),
     ] {
@@ -129,6 +130,12 @@ impl Place {
         let abstract_name = format!("vec-attack-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&abstract_name)?;
         let unix = UnixListener::bind_addr(&address).context("listen on an abstract socket")?;
+        for client in ["client/s", "client2/s"] {
+            let path = dir.join(client);
+            let socket = UnixListener::bind(&path).context("listen for a client")?;
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666))?;
+            std::thread::spawn(move || greet(|| socket.accept().map(|(stream, _)| stream)));
+        }
         std::thread::spawn(move || greet(|| tcp.accept().map(|(stream, _)| stream)));
         std::thread::spawn(move || greet(|| unix.accept().map(|(stream, _)| stream)));
         Ok(Self {
@@ -301,7 +308,7 @@ impl Place {
             && read("client/victim") == "untouched\n"
             && names("view") == 2
             && names("view/sub") == 0
-            && names("client") == 1
+            && names("client") == 2
     }
 
     /// Undoes what a control was allowed to do.

@@ -14,13 +14,16 @@ use crate::verdict::{Outcome, Profile, StartMode, Verdict};
 /// Everything of a tree that was killed is gone by then.
 const GONE_MAX: Duration = Duration::from_secs(1);
 
+/// Daemons of the large attack.
+const DAEMONS_MANY: u64 = 2_000;
+
 /// Did it end by itself or with its own sandbox, and counts as a failure of its own?
 pub(crate) fn is_plain_failure(ran: &Ran) -> bool {
     let report = &ran.run.report;
     !report.succeeded() && !report.timed_out && report.setup_error.is_none()
 }
 
-type Judged = Result<(bool, String, bool, String)>;
+pub(crate) type Judged = Result<(bool, String, bool, String)>;
 
 /// All of them; `quick` leaves out what takes seconds.
 pub(crate) async fn all(
@@ -33,7 +36,9 @@ pub(crate) async fn all(
     for profile in [Profile::Exec, Profile::Engineer] {
         for (case, attack, slow) in [
             (27, "flood", false),
+            (23, "sockets", false),
             (28, "daemons", false),
+            (28, "many_daemons", true),
             (29, "ignore_term", true),
             (29, "exit_codes", false),
             (30, "dead_supervisor", true),
@@ -46,7 +51,10 @@ pub(crate) async fn all(
             }
             let judged = match attack {
                 "flood" => flood(place, profile).await,
+                "sockets" if profile == Profile::Exec => continue,
+                "sockets" => sockets(place, profile).await,
                 "daemons" => daemons(place, profile).await,
+                "many_daemons" => many_daemons(place, profile).await,
                 "ignore_term" => ignore_term(place, profile).await,
                 "exit_codes" => exit_codes(place, profile).await,
                 "dead_supervisor" => dead_supervisor(place, profile),
@@ -60,7 +68,13 @@ pub(crate) async fn all(
     verdicts
 }
 
-fn verdict(case: u8, attack: &str, profile: Profile, start: StartMode, judged: Judged) -> Verdict {
+pub(crate) fn verdict(
+    case: u8,
+    attack: &str,
+    profile: Profile,
+    start: StartMode,
+    judged: Judged,
+) -> Verdict {
     let (outcome, seen, control) = match judged {
         Ok((held, seen, through, control)) => {
             let outcome = match (held, through) {
@@ -113,6 +127,47 @@ async fn daemons(place: &Place, profile: Profile) -> Judged {
     let held = ran.run.report.tree_gone && left == 0;
     let made = ran.answer.as_ref().is_some_and(|answer| answer.got);
     Ok((held, format!("{left} left"), made, ran.words()))
+}
+
+/// 28: two thousand of them, while a second sandbox goes about its work.
+async fn many_daemons(place: &Place, profile: Profile) -> Judged {
+    let count = DAEMONS_MANY.to_string();
+    let mut plan = place.plan(profile, "daemons", &[&count, "{marker}"])?;
+    plan.limits.processes = DAEMONS_MANY + 200;
+    let second = place.plan(profile, "forks", &["50"])?;
+    let (ran, second) = tokio::join!(
+        place.run(&plan, RunControl::new()),
+        place.run(&second, RunControl::new())
+    );
+    let (ran, second) = (ran?, second?);
+    let left = left_after(GONE_MAX);
+    let forked = second.answer.as_ref().is_some_and(|answer| answer.got);
+    let held = ran.run.report.tree_gone && left == 0 && forked;
+    let made = ran.answer.as_ref().is_some_and(|answer| answer.got);
+    let seen = format!("{left} left, meanwhile elsewhere: {}", second.words());
+    Ok((held, seen, made, ran.words()))
+}
+
+/// 23: the socket of another client, by guessed paths and through a link; the own one answers.
+async fn sockets(place: &Place, profile: Profile) -> Judged {
+    let other = place.path("client2/s").display().to_string();
+    let guesses = [
+        "/run/vec/../client2/s",
+        "/run/vec/../../client2/s",
+        other.as_str(),
+    ];
+    let refused = place.probe(profile, "other_clients", &guesses, &[]).await?;
+    let own = place
+        .probe(profile, "own_socket", &["/run/vec/s"], &[])
+        .await?;
+    let got = |ran: &Ran| ran.answer.as_ref().is_some_and(|answer| answer.got);
+    let control = format!("its own: {}", own.words());
+    Ok((
+        refused.answer.is_some() && !got(&refused),
+        refused.words(),
+        got(&own),
+        control,
+    ))
 }
 
 /// 29: only the supervisor's clock says "timed out", and the tree is gone after the grace.

@@ -2,6 +2,8 @@
 //! after start; nothing here is state of the run.
 
 use std::collections::BTreeMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +12,20 @@ use serde_json::Value;
 use tonic::transport::Channel;
 use vec_clock::Clock;
 use vec_compliance::Rules;
-use vec_config::{Board, Limits, Lock, Role};
+use vec_config::{Board, Limits, Lock, Role, Supervisor as LockedSupervisor};
 use vec_daemon::spec::{ControllerSpec, PythonSpec};
 use vec_exec::{Weights, environment_digest};
 use vec_llm::ChatClient;
 use vec_programs::Programs;
 use vec_roles::{BoardBrief, FamilyBrief, RoleTexts, RulerBrief, ViewBrief};
 use vec_sandbox::{HostLayout, Runner};
-use vec_scope::Supervisor;
+use vec_scope::{Cgroups, Supervisor};
 use vec_search::RunState;
 use vec_store::RunLayout;
 use vec_types::{Digest, Operator, ViewId};
 
 use crate::error::ControllerError;
+use crate::supervised;
 
 /// Where the playbooks stand inside the Engineer sandbox.
 pub(crate) const PLAYBOOKS_INSIDE: &str = "/opt/vec/agent/playbooks";
@@ -46,6 +49,8 @@ pub(crate) struct Context {
     pub(crate) term_grace: Duration,
     /// Who keeps the trees of executions and sessions together.
     pub(crate) supervisor: Supervisor,
+    /// Where it notes the groups that live.
+    pub(crate) records: PathBuf,
     /// Weights trained per view.
     pub(crate) weights: Weights,
     /// Digest of what programs run in, for the keys of weights.
@@ -101,8 +106,8 @@ impl Context {
         })?;
         Ok(Self {
             clock,
-            // The launcher's own choice today; the launch spec has no other yet.
-            supervisor: Supervisor::Plain,
+            supervisor: supervisor(&lock)?,
+            records: records(&spec.run_runtime_dir)?,
             weights,
             environment,
             rules,
@@ -255,4 +260,32 @@ fn read_manifests(
         manifests.insert(view.clone(), manifest);
     }
     Ok(manifests)
+}
+
+/// The supervisor that was locked, or none: never a weaker one.
+fn supervisor(lock: &Lock) -> Result<Supervisor, ControllerError> {
+    match lock.supervisor {
+        LockedSupervisor::Plain => Ok(Supervisor::Plain),
+        LockedSupervisor::Cgroup => {
+            let groups = Cgroups::detect();
+            groups
+                .map(Supervisor::Cgroup)
+                .map_err(|error| ControllerError::Supervisor(vec_daemon::chain(&error).to_string()))
+        }
+        LockedSupervisor::Systemd => {
+            let what = "this version has no supervisor `systemd`";
+            Err(ControllerError::Supervisor(what.to_owned()))
+        }
+    }
+}
+
+/// Makes the directory of records, for this user alone.
+fn records(run_runtime_dir: &Path) -> Result<PathBuf, ControllerError> {
+    let path = supervised::records(run_runtime_dir);
+    let made = DirBuilder::new().mode(0o700).recursive(true).create(&path);
+    made.map_err(|source| ControllerError::Write {
+        path: path.clone(),
+        source,
+    })?;
+    Ok(path)
 }

@@ -46,6 +46,18 @@ pub enum ControllerError {
         #[source]
         source: std::io::Error,
     },
+    /// A directory of the run cannot be made.
+    #[error("make {path}")]
+    Write {
+        /// The directory.
+        path: PathBuf,
+        /// Cause.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The locked supervisor is not to be had here.
+    #[error("the run's lock names a supervisor that cannot be had here: {0}")]
+    Supervisor(String),
     /// A file of the run does not parse.
     #[error("{path} is not valid: {what}")]
     Invalid {

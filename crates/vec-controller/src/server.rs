@@ -27,6 +27,7 @@ use crate::fault::{Fault, FaultWatch, die};
 use crate::feed::{Feed, FeedReader};
 use crate::run::{Fact, Registering, Run};
 use crate::spool::{remove, scratch};
+use crate::supervised;
 
 /// Stop requests that may wait; one is enough to stop.
 const STOP_QUEUE_LEN: usize = 4;
@@ -55,6 +56,7 @@ pub async fn serve(
     let weights = weights(&store, &fault);
     let context = Context::load(&spec, layout.clone(), Arc::clone(&clock), weights)?;
     let context = Arc::new(context);
+    supervised::reap(&context).await;
     let (feed, reader) = Feed::new();
     let watch = FaultWatch::new(fault, &stored);
     let run = Run::fold(store, &stored, Arc::clone(&clock), watch, feed, registering)?;

@@ -123,7 +123,7 @@ impl Group {
     pub(crate) fn adopt(&mut self) -> Result<(), Unadopted> {
         for service in Service::ALL {
             let pidfile = self.facts.runtime.pidfile(service);
-            match self.deps.supervisor.adopt(&pidfile) {
+            match self.deps.supervision.supervisor.adopt(&pidfile) {
                 Ok(Some(unit)) => self.watch(service, unit),
                 Ok(None) => {}
                 Err(error) => {
@@ -142,7 +142,7 @@ impl Group {
             .map_err(GroupError::Record)?;
         let source = self.specs();
         let stage = Stage {
-            supervisor: self.deps.supervisor,
+            supervisor: &self.deps.supervision.supervisor,
             layout: &self.facts.layout,
             runtime: &self.facts.runtime,
             truth: &self.facts.truth,

@@ -215,9 +215,15 @@ impl Launcher {
         let layout = store.layout().clone();
         let truth = prepared.built.truth_dir.clone();
         let python = python::spec(prepared.python.clone());
-        let lock = lock_run(store, prepared, findings, at)
-            .await
-            .map_err(LaunchError::Locking)?;
+        let lock = lock_run(
+            store,
+            prepared,
+            findings,
+            self.deps.supervision.locked(),
+            at,
+        )
+        .await
+        .map_err(LaunchError::Locking)?;
         let launched = Launched {
             run: layout.run().clone(),
             run_dir: layout.run_dir().to_owned(),

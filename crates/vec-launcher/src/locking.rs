@@ -6,10 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::json;
-use vec_config::{
-    CandidateEnvironment, Lock, SandboxRecord, SelfTest, Supervisor as LockedSupervisor,
-    TruthIsolation,
-};
+use vec_config::{CandidateEnvironment, Lock, SandboxRecord, SelfTest, Supervisor, TruthIsolation};
 use vec_lock::{
     LockBuildError, LockInputs, Pin, SnapshotError, SnapshotInputs, TruthInputs, build_lock,
     lock_bytes, pin_inputs, prompt_hashes, snapshot_code, view_facts,
@@ -70,11 +67,14 @@ pub(crate) async fn lock_run(
     mut store: Store,
     prepared: Prepared,
     findings: Findings,
+    supervisor: Supervisor,
     at: UnixMs,
 ) -> Result<Lock, LockingError> {
     let layout = store.layout().clone();
     let began = Instant::now();
-    let filled = tokio::task::spawn_blocking(move || fill(&layout, prepared, findings, at)).await;
+    let filled =
+        tokio::task::spawn_blocking(move || fill(&layout, prepared, findings, supervisor, at))
+            .await;
     let Filled {
         lock,
         config_source,
@@ -121,6 +121,7 @@ fn fill(
     layout: &RunLayout,
     prepared: Prepared,
     findings: Findings,
+    supervisor: Supervisor,
     at: UnixMs,
 ) -> Result<Filled, LockingError> {
     let config_source = config_source(&prepared)?;
@@ -177,7 +178,7 @@ fn fill(
         truth,
         environment,
         sandbox,
-        supervisor: LockedSupervisor::Plain,
+        supervisor,
         truth_isolation: TruthIsolation::Convention,
         tainted_ancestors: BTreeSet::new(),
     })

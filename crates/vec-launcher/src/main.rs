@@ -9,7 +9,9 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use vec_clock::SystemClock;
 use vec_daemon::Exit;
-use vec_launcher::{DataRoot, Deps, RuntimeDir, Supervisor, Surroundings, serve};
+use vec_launcher::{
+    DataRoot, Deps, RuntimeDir, Supervision, SupervisorChoice, Surroundings, serve,
+};
 
 /// Worker threads: launches are mostly waiting.
 const THREADS: usize = 2;
@@ -27,6 +29,15 @@ struct Arguments {
     /// Installed product [default: the parent of this program's directory]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
+    /// Who keeps the processes of an execution together [default: VEC_SUPERVISOR, else auto]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        env = "VEC_SUPERVISOR",
+        hide_env = true
+    )]
+    supervisor: Option<SupervisorChoice>,
 }
 
 fn main() -> ExitCode {
@@ -58,7 +69,11 @@ fn deps(arguments: Arguments) -> Result<Deps> {
         runtime_dir,
         data_root,
         prefix,
+        supervisor,
     } = arguments;
+    let supervision = Supervision::choose(supervisor.unwrap_or(SupervisorChoice::Auto))
+        .context("the supervisor `cgroup` cannot be had here; `auto` does without")?;
+    tracing::info!(supervisor = supervision.words(), "process trees");
     let surroundings = Surroundings::of_this_process();
     let runtime = runtime_dir.unwrap_or_else(|| surroundings.runtime_dir());
     let data_root = data_root
@@ -74,6 +89,6 @@ fn deps(arguments: Arguments) -> Result<Deps> {
         prefix: std::path::absolute(prefix)?,
         surroundings,
         clock: Arc::new(SystemClock),
-        supervisor: Supervisor::Plain,
+        supervision,
     })
 }

@@ -95,6 +95,9 @@ pub(crate) async fn preflight(deps: &Deps, prepared: &Prepared, root: &Path) -> 
     found
         .look("models", async { models::models(prepared) })
         .await;
+    found
+        .look("supervisor", async { Ok(((), deps.supervision.words())) })
+        .await;
     let isolation = found.look("sandbox", sandbox::probe(prepared)).await;
     let works = isolation.is_some();
     found.isolation = isolation.unwrap_or_default();

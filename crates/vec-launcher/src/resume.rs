@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use vec_config::Supervisor;
 use vec_search::ResumeRefused;
 use vec_store::{RunLayout, RunLock};
 use vec_types::RunId;
@@ -68,6 +69,18 @@ pub enum ResumeError {
     /// Its lock, Python or truth cannot be used.
     #[error("prepare the run's daemons")]
     Facts(#[source] FactsError),
+    /// Its executions had limits that this launcher does not set.
+    #[error(
+        "run {run} was locked with supervisor `{locked}`, but this launcher has {here}; a resumed run keeps its limits"
+    )]
+    Supervisor {
+        /// The run.
+        run: RunId,
+        /// What the lock names.
+        locked: &'static str,
+        /// What is in force here.
+        here: String,
+    },
     /// Its runtime directory cannot be made.
     #[error("make the run's runtime directory")]
     Runtime(#[source] RuntimeDirError),
@@ -109,6 +122,24 @@ impl Launcher {
         }
     }
 
+    // `plain` can be had everywhere; `cgroup` must be in force.
+    fn check_supervisor(&self, facts: &RunFacts) -> Result<(), ResumeError> {
+        let locked = match facts.lock.supervisor {
+            Supervisor::Plain => return Ok(()),
+            Supervisor::Cgroup => "cgroup",
+            Supervisor::Systemd => "systemd",
+        };
+        let supervision = &self.deps.supervision;
+        if supervision.locked() == facts.lock.supervisor {
+            return Ok(());
+        }
+        Err(ResumeError::Supervisor {
+            run: facts.lock.run_id.clone(),
+            locked,
+            here: supervision.words(),
+        })
+    }
+
     async fn resume_found(&self, layout: &RunLayout) -> Result<(), ResumeError> {
         wait_for_writer(layout).await?;
         let reopen = is_closed(layout);
@@ -128,6 +159,7 @@ impl Launcher {
             runtime.clone(),
         )
         .map_err(ResumeError::Facts)?;
+        self.check_supervisor(&facts)?;
         let record = self.record(&facts, state.resumes() + 1)?;
         let mut group = Group::new(self.deps.clone(), facts, record);
         group.adopt().map_err(busy)?;

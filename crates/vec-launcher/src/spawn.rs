@@ -92,7 +92,7 @@ pub enum SpawnError {
 /// Where daemons of a run are started.
 #[derive(Debug, Clone)]
 pub(crate) struct Stage<'a> {
-    pub(crate) supervisor: Supervisor,
+    pub(crate) supervisor: &'a Supervisor,
     pub(crate) layout: &'a RunLayout,
     pub(crate) runtime: &'a RunRuntime,
     /// Truth of the board, for the scorer.

@@ -13,6 +13,12 @@ pub enum AccountingSource {
     /// what a process uses between its last sample and its end is missed, and so is a process that
     /// lives between two samples.
     Sampled,
+    /// The tree's own control group, version 2: exact.
+    Cgroup,
+    /// A control group of version 2 for CPU time and ones of version 1 for memory and processes:
+    /// exact. Bytes to and from devices are [`Self::Sampled`]: version 1 does not see buffered
+    /// writes.
+    CgroupHybrid,
 }
 
 /// What a tree of processes used (EXE-10).
@@ -22,8 +28,9 @@ pub struct Accounting {
     pub source: AccountingSource,
     /// User and system time of all processes, in ms.
     pub cpu_ms: Option<u64>,
-    /// Highest memory of the whole tree, in bytes: resident pages, shared ones in proportion; pages of
-    /// a memory file system that no process has mapped are not among them.
+    /// Highest memory of the whole tree, in bytes. Sampled: resident pages, shared ones in
+    /// proportion, without pages of a memory file system that no process has mapped. In a control
+    /// group: everything that is charged to it, with such files and the page cache.
     pub memory_peak_bytes: Option<u64>,
     /// Bytes read from block devices.
     pub read_bytes: Option<u64>,
@@ -33,10 +40,10 @@ pub struct Accounting {
     pub oom_kills: Option<u64>,
     /// The tree reached its own memory limit. Sampled: it was seen above it and was ended for it.
     pub limit_hit: bool,
-    /// Out-of-memory kills on the whole machine while the tree ran: pressure that is nobody's own
-    /// limit.
+    /// Out-of-memory kills on the whole machine while the tree ran, without its own: pressure that
+    /// is nobody's own limit.
     pub slice_oom_kills: Option<u64>,
-    /// Most processes at once.
+    /// Most processes at once; in a control group threads count.
     pub processes_peak: Option<u64>,
     /// Processes that survived SIGKILL until the bound; above 0, nothing may be sealed (EXE-09).
     pub left: u32,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::NoCgroups;
+
 /// How a unit's main process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,6 +86,15 @@ pub enum ScopeError {
         name: String,
         /// How many.
         left: usize,
+    },
+    /// A control group cannot be made or read.
+    #[error("cannot use the control group of {name}")]
+    Cgroup {
+        /// Name of the group.
+        name: String,
+        /// Cause.
+        #[source]
+        source: NoCgroups,
     },
     /// No group may have that name.
     #[error("{name:?} is no name of a group")]

@@ -1,26 +1,27 @@
 //! One tree of processes that is limited, accounted and ended as a whole.
 //!
-//! Invariants: only a process that was found below the watched init while its pidfd was held is
-//! signalled. The wait for the end is bounded; what survives is counted, never forgotten. A group
-//! that is dropped unfinished kills its tree and says so in the log.
+//! Invariants: only what is in the group's own control group, or was found below the watched init
+//! while its pidfd was held, is signalled. The wait for the end is bounded; what survives is
+//! counted, never forgotten: its control group and its record stay for the next sweep
+//! ([`Supervisor::reap`]). A group that is dropped unfinished kills its tree and says so in the log.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
-use tokio::time::Instant;
-
+use crate::cgroup::ControlGroup;
 use crate::sample::Sampler;
-use crate::{Accounting, AccountingSource, ScopeError, Supervisor, names, process, sys};
+use crate::{Accounting, AccountingSource, ScopeError, Supervisor, ending, names, process};
 
 /// How long the kernel may take to end killed processes.
-const KILL_MAX: Duration = Duration::from_secs(5);
+pub(crate) const KILL_MAX: Duration = Duration::from_secs(5);
 
 /// Limits of a whole tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GroupLimits {
-    /// Memory in bytes. Under `plain` the tree is ended when it is *seen* above.
+    /// Memory in bytes. Under `plain` the tree is ended when it is *seen* above. A control group
+    /// counts files in memory too.
     pub memory_bytes: Option<u64>,
     /// Processes and threads. Not enforced under `plain`: the sandbox's rlimit is.
     pub tasks: Option<u64>,
@@ -31,23 +32,45 @@ pub struct GroupLimits {
 pub struct Group {
     name: String,
     limits: GroupLimits,
+    control: Option<Arc<ControlGroup>>,
     sampler: Mutex<Option<Sampler>>,
+    /// Who the tree's init is, for whoever comes after us.
+    record: PathBuf,
     /// Processes that the kernel had killed for memory on this machine when the group was made.
     oom_kills_before: Option<u64>,
 }
 
 impl Supervisor {
-    /// Makes a group for one tree.
+    /// Makes a group for one tree. `records` is a directory of the run's own in which the groups
+    /// that live are noted.
     ///
     /// # Errors
-    /// [`ScopeError::Name`].
-    pub fn group(self, name: &str, limits: GroupLimits) -> Result<Group, ScopeError> {
-        let Self::Plain = self;
+    /// [`ScopeError::Name`], [`ScopeError::Cgroup`].
+    pub async fn group(
+        &self,
+        name: &str,
+        limits: GroupLimits,
+        records: &Path,
+    ) -> Result<Group, ScopeError> {
         names::check(name)?;
+        let control = match self {
+            Self::Plain => None,
+            Self::Cgroup(groups) => {
+                let (groups, own) = (groups.clone(), name.to_owned());
+                // Version 1 takes about 10 ms: not on a worker thread.
+                let made = ending::off_thread(move || groups.make(&own, limits)).await;
+                Some(Arc::new(made.map_err(|source| ScopeError::Cgroup {
+                    name: name.to_owned(),
+                    source,
+                })?))
+            }
+        };
         Ok(Group {
             name: name.to_owned(),
             limits,
+            control,
             sampler: Mutex::new(None),
+            record: records.join(name),
             oom_kills_before: process::machine_oom_kills(),
         })
     }
@@ -60,42 +83,91 @@ impl Group {
         &self.name
     }
 
-    /// Watches the tree below `init`, a pid of this pid namespace. Call once, within a tokio
-    /// runtime, while `init` is known to be unreaped; one that has ended is not watched.
+    /// Files by which the tree's first process enters the group, by writing its pid; none under
+    /// `plain`.
+    ///
+    /// # Errors
+    /// [`ScopeError::Cgroup`].
+    pub fn entries(&self) -> Result<Vec<OwnedFd>, ScopeError> {
+        let Some(control) = &self.control else {
+            return Ok(Vec::new());
+        };
+        control.entries().map_err(|source| ScopeError::Cgroup {
+            name: self.name.clone(),
+            source,
+        })
+    }
+
+    /// Watches the tree below `init`, a pid of this pid namespace, and notes it. Call once, within a
+    /// tokio runtime, while `init` is known to be unreaped; one that has ended is not watched.
     pub fn watch(&self, init: i32) {
         let mut sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner);
-        if sampler.is_none() {
-            *sampler = Sampler::start(init, self.limits.memory_bytes);
+        if sampler.is_some() {
+            return;
+        }
+        // A control group holds its limit by itself.
+        let limit = self.limits.memory_bytes.filter(|_| self.control.is_none());
+        *sampler = Sampler::start(init, limit);
+        if let Some(sampler) = &*sampler
+            && let Err(error) = sampler.init.write(&self.record)
+        {
+            tracing::warn!(group = self.name, %error, "if this process dies, nobody will find the group");
         }
     }
 
-    /// Kills what is left, waits for it (at most 5 s) and reads the figures.
+    /// Kills what is left, waits for it (at most 5 s), reads the figures and removes the group.
     pub async fn finish(self) -> Accounting {
-        let Some(sampler) = self.take() else {
-            let mut record = Accounting::unmeasured(AccountingSource::Sampled);
-            record.slice_oom_kills = self.oom_kills();
-            return record;
+        let sampler = self.take();
+        let sampled = match &sampler {
+            Some(sampler) => sampler.stop(self.limits.memory_bytes),
+            None => Accounting::unmeasured(AccountingSource::Sampled),
         };
-        let mut record = sampler.stop(self.limits.memory_bytes);
-        record.slice_oom_kills = self.oom_kills();
-        let deadline = Instant::now() + KILL_MAX;
-        for fd in kill(&sampler) {
-            let gone = match sys::readable(fd) {
-                Ok(fd) => {
-                    let ended = tokio::time::timeout_at(deadline, fd.readable()).await;
-                    matches!(ended, Ok(Ok(_)))
-                }
-                Err(_) => false,
-            };
-            record.left += u32::from(!gone);
+        let mut left = 0;
+        if let Some(sampler) = &sampler {
+            left = ending::end_tree(sampler.init).await.left;
+        }
+        let mut record = sampled;
+        if let Some(control) = &self.control {
+            left = left.max(ending::end_control(control).await);
+            record = merged(control.accounting(), &record);
+            if !ending::remove(control).await {
+                // Processes that do not die keep their group: it is quarantined.
+                left = left.max(1);
+            }
+        }
+        record.left = left;
+        record.slice_oom_kills = self.oom_kills(&record);
+        if left == 0 {
+            self.forget();
+        } else {
+            let place = self
+                .control
+                .as_ref()
+                .map(|control| control.path().to_owned());
+            tracing::error!(
+                group = self.name,
+                left,
+                ?place,
+                "processes survive SIGKILL: quarantined"
+            );
         }
         record
     }
 
-    /// Kills for memory on the whole machine since the group was made: `plain` has no smaller slice.
-    fn oom_kills(&self) -> Option<u64> {
+    /// Kills for memory on the whole machine since the group was made, without its own.
+    fn oom_kills(&self, record: &Accounting) -> Option<u64> {
         let (before, now) = (self.oom_kills_before?, process::machine_oom_kills()?);
-        Some(now.saturating_sub(before))
+        let own = record.oom_kills.unwrap_or(0);
+        Some(now.saturating_sub(before).saturating_sub(own))
+    }
+
+    fn forget(&self) {
+        match std::fs::remove_file(&self.record) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(group = self.name, %error, "remove the record of a group");
+            }
+            _ => {}
+        }
     }
 
     fn take(&self) -> Option<Sampler> {
@@ -104,37 +176,30 @@ impl Group {
     }
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(sampler) = self.take() {
-            let killed = kill(&sampler).len();
-            tracing::warn!(group = self.name, killed, "a group was dropped unfinished");
-        }
-    }
+/// The control group's figures; where it has none, what was sampled.
+fn merged(mut control: Accounting, sampled: &Accounting) -> Accounting {
+    let fill = |figure: &mut Option<u64>, other: Option<u64>| *figure = figure.or(other);
+    fill(&mut control.read_bytes, sampled.read_bytes);
+    fill(&mut control.write_bytes, sampled.write_bytes);
+    fill(&mut control.processes_peak, sampled.processes_peak);
+    fill(&mut control.memory_peak_bytes, sampled.memory_peak_bytes);
+    fill(&mut control.cpu_ms, sampled.cpu_ms);
+    control
 }
 
-/// KILL to the tree; the pidfds of what was signalled.
-fn kill(sampler: &Sampler) -> Vec<OwnedFd> {
-    let init = sampler.init;
-    if !process::is(init) {
-        return Vec::new();
-    }
-    let opened: Vec<(i32, OwnedFd)> = process::tree(init.pid)
-        .into_iter()
-        .filter_map(|pid| Some((pid, sys::pidfd_open(pid).ok()?)))
-        .collect();
-    // Again, now that the pidfds pin them: who is still below init is who was opened.
-    let still = process::tree(init.pid);
-    if !process::is(init) {
-        return Vec::new();
-    }
-    let mut signalled = Vec::new();
-    for (pid, fd) in opened {
-        if still.contains(&pid) {
-            // Refused or gone: the wait tells which.
-            let _ = sys::pidfd_signal(fd.as_fd(), Signal::SIGKILL);
-            signalled.push(fd);
+impl Drop for Group {
+    fn drop(&mut self) {
+        let sampler = self.take();
+        let killed = sampler.map_or(0, |sampler| ending::kill_tree(sampler.init).len());
+        if let Some(control) = &self.control
+            && control.path().exists()
+        {
+            // Empty or not: the next sweep looks again.
+            let _ = control.kill();
+            control.remove_now();
+        } else if killed == 0 {
+            return;
         }
+        tracing::warn!(group = self.name, killed, "a group was dropped unfinished");
     }
-    signalled
 }

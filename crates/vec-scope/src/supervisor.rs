@@ -14,13 +14,16 @@ use nix::errno::Errno;
 
 use crate::process::Stat;
 use crate::unit::Unit;
-use crate::{Pidfile, ScopeError, sys};
+use crate::{Cgroups, Pidfile, ScopeError, sys};
 
-/// Who keeps the processes of a unit together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who keeps the processes of units and groups together. Units, the daemons, are sessions (setsid)
+/// with pidfiles under both; the difference is in groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Supervisor {
-    /// A session (setsid) with a pidfile: no limits, no accounting beyond `/proc`.
+    /// No limits of a whole group, no accounting beyond `/proc`.
     Plain,
+    /// A control group for each group.
+    Cgroup(Cgroups),
 }
 
 /// What to start.
@@ -47,9 +50,10 @@ pub struct SpawnRequest {
 impl Supervisor {
     /// Its name in the lock.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Plain => "plain",
+            Self::Cgroup(_) => "cgroup",
         }
     }
 
@@ -57,7 +61,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// [`ScopeError`]; nothing keeps running then.
-    pub fn spawn(self, request: SpawnRequest) -> Result<Unit, ScopeError> {
+    pub fn spawn(&self, request: SpawnRequest) -> Result<Unit, ScopeError> {
         let SpawnRequest {
             name,
             program,
@@ -115,7 +119,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// [`ScopeError`]: the pidfile is unreadable or malformed, or the process cannot be watched.
-    pub fn adopt(self, pidfile: &Path) -> Result<Option<Unit>, ScopeError> {
+    pub fn adopt(&self, pidfile: &Path) -> Result<Option<Unit>, ScopeError> {
         let Some(identity) = Pidfile::read(pidfile)? else {
             return Ok(None);
         };

@@ -1,10 +1,17 @@
-//! System calls without a safe binding: pidfds, and setsid between fork and exec.
+//! System calls without a safe binding: pidfds, extended attributes, and setsid between fork and exec.
 //!
 //! Invariants: the only file of this crate with `unsafe`.
-#![expect(unsafe_code, reason = "pidfd calls and pre_exec have no safe binding")]
+#![expect(
+    unsafe_code,
+    reason = "pidfd calls, getxattr and pre_exec have no safe binding"
+)]
 
+use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use nix::errno::Errno;
@@ -24,6 +31,30 @@ pub(crate) fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
 pub(crate) fn readable(fd: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` gives the same open descriptor until it is dropped.
     unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.map_err(Into::into)
+}
+
+/// Watches a file of a control group for changes (poll(2), POLLPRI). Call within a tokio runtime.
+pub(crate) fn changing(file: File) -> std::io::Result<AsyncFd<File>> {
+    // SAFETY: a `File` gives the same open descriptor until it is dropped.
+    unsafe { AsyncFd::register_with_interest(file, Interest::PRIORITY) }.map_err(Into::into)
+}
+
+/// Has the directory the extended attribute `name` with the value `1`?
+pub(crate) fn has_mark(path: &Path, name: &CStr) -> bool {
+    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    let mut value = [0_u8; 1];
+    // SAFETY: two C strings and a buffer with its length.
+    let length = unsafe {
+        libc::getxattr(
+            path.as_ptr(),
+            name.as_ptr(),
+            value.as_mut_ptr().cast(),
+            value.len(),
+        )
+    };
+    length == 1 && value == *b"1"
 }
 
 /// Sends `signal` to the process behind `pidfd`.

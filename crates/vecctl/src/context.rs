@@ -24,13 +24,14 @@ const START_TIMEOUT: Duration = Duration::from_secs(15);
 const START_POLL: Duration = Duration::from_millis(20);
 
 /// Variables that a launcher needs.
-const LAUNCHER_ENVIRONMENT: [&str; 6] = [
+const LAUNCHER_ENVIRONMENT: [&str; 7] = [
     "PATH",
     "LANG",
     "HOME",
     "XDG_RUNTIME_DIR",
     "XDG_DATA_HOME",
     "RUST_BACKTRACE",
+    "VEC_SUPERVISOR",
 ];
 
 /// Directories and habits of this call.

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use vec_clock::ManualClock;
-use vec_scope::Supervisor;
 use vec_types::UnixMs;
 
 use super::*;
@@ -22,7 +21,7 @@ fn launcher(dir: &Path) -> Launcher {
         prefix: dir.join("prefix"),
         surroundings,
         clock: Arc::new(ManualClock::new(UnixMs(7))),
-        supervisor: Supervisor::Plain,
+        supervision: crate::deps::Supervision::plain("a test"),
     })
     .expect("launcher")
 }

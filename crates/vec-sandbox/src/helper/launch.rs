@@ -24,8 +24,7 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWCGROUP) as u64;
+    | libc::CLONE_NEWUTS) as u64;
 
 /// A cloned child whose id maps are written and which was told to go.
 pub(crate) struct Child {
@@ -105,7 +104,8 @@ fn namespaces(plan: &SandboxPlan) -> u64 {
     NAMESPACES & !without(Lift::NetNs, libc::CLONE_NEWNET) & !without(Lift::Ipc, libc::CLONE_NEWIPC)
 }
 
-/// Moves the child, which has done nothing yet, into the groups that count and bound it.
+/// Moves the child, which has done nothing yet, into the groups that count and bound it. Only then
+/// it makes its own namespace of groups, whose root they are.
 fn enter(groups: &[OwnedFd], pid: Pid) -> Result<(), Refusal> {
     let text = pid.to_string();
     for group in groups {

@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::fcntl::{OFlag, open};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -97,6 +98,11 @@ fn prepare(
     take_init_ids(plan, start)?;
     sethostname(&plan.hostname).or_refuse(SetupStep::Hostname, || {
         "cannot set the host name".to_owned()
+    })?;
+    // Not earlier: a group entered later would show its name inside, and the name tells which
+    // execution this is (VCK-01).
+    unshare(CloneFlags::CLONE_NEWCGROUP).or_refuse(SetupStep::Namespaces, || {
+        "cannot create a namespace of control groups".to_owned()
     })?;
     if !plan.lifts(Lift::NetNs) {
         loopback()?;

@@ -9,7 +9,7 @@ use vec_proto::pb::scorer::v1 as pb;
 use vec_proto::pieces;
 use vec_scorer::{CLIENT_CONNECTIONS_MAX, Parser};
 
-use super::stage::{FLOOR, MARKER, Stage, agent, perfect, prediction, query, report};
+use super::stage::{FLOOR, MARKER, Stage, WAIT, agent, perfect, prediction, query, report};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn queries_are_rounded_charged_and_end_with_the_quota() {
@@ -316,6 +316,125 @@ async fn hostile_uploads_are_cut_and_connections_are_bounded() {
     drop(held);
     assert_eq!(stage.journal_kinds("charge"), 0);
     running.stop().await.expect("stops");
+}
+
+/// Descriptors of this process, which the scorer runs in.
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").expect("listable").count()
+}
+
+/// Writes until the other side has enough; how much it took.
+async fn flood(stream: &mut tokio::net::UnixStream, head: &[u8], most: usize) -> usize {
+    use tokio::io::AsyncWriteExt as _;
+    let block = vec![b'x'; 1 << 16];
+    let mut taken = 0;
+    if stream.write_all(head).await.is_err() {
+        return taken;
+    }
+    while taken < most {
+        match tokio::time::timeout(WAIT, stream.write(&block)).await {
+            Ok(Ok(count)) => taken += count,
+            // Refused, or never read.
+            Ok(Err(_)) | Err(_) => break,
+        }
+    }
+    taken
+}
+
+/// Attack case 24 (`docs/attacks.md`): descriptors, a line of a gigabyte and half-open connections
+/// at a client's socket; nothing is kept, and others are served meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn descriptors_floods_and_half_open_connections() {
+    use std::io::IoSlice;
+    use std::os::fd::AsRawFd as _;
+
+    use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+
+    let stage = Stage::new();
+    let running = stage.run().await;
+    let dir = stage.client(&running, "1-0", 5).await;
+    let other = stage.client(&running, "2-0", 5).await;
+    let socket = dir.join("scorer.s");
+    let nulls: Vec<fs::File> = (0..50)
+        .map(|_| fs::File::open("/dev/null").expect("opens"))
+        .collect();
+    let raw: Vec<i32> = nulls.iter().map(fs::File::as_raw_fd).collect();
+    let rights = |stream: &std::os::unix::net::UnixStream| {
+        let part = [IoSlice::new(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")];
+        let messages = [ControlMessage::ScmRights(&raw)];
+        sendmsg::<()>(
+            stream.as_raw_fd(),
+            &part,
+            &messages,
+            MsgFlags::empty(),
+            None,
+        )
+    };
+    let before = descriptors();
+    let mut senders = Vec::new();
+    for _ in 0..4 {
+        let sender = std::os::unix::net::UnixStream::connect(&socket).expect("connects");
+        rights(&sender).expect("sent");
+        senders.push(sender);
+    }
+    // An honest client is served between them.
+    query(&mut agent(&dir).await, &perfect())
+        .await
+        .expect("served");
+    for mut sender in senders {
+        sender.set_read_timeout(Some(WAIT)).expect("a time limit");
+        // The server's own settings frame: it has read ours, and the descriptors with it.
+        let mut byte = [0];
+        std::io::Read::read_exact(&mut sender, &mut byte).expect("an answer");
+        assert!(descriptors() <= before + 16, "descriptors were kept");
+    }
+    // Control: a receiver that wants them gets them.
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+    rights(&ours).expect("sent");
+    let received = received_descriptors(&theirs);
+    assert_eq!(received, raw.len());
+
+    for head in [&b""[..], b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut stream = tokio::net::UnixStream::connect(&socket)
+            .await
+            .expect("connect");
+        let taken = flood(&mut stream, head, 1 << 30).await;
+        assert!(taken < 16 << 20, "{taken} bytes were taken");
+    }
+    let mut half_open = Vec::new();
+    for _ in 0..CLIENT_CONNECTIONS_MAX {
+        let stream = std::os::unix::net::UnixStream::connect(&socket).expect("connects");
+        stream
+            .shutdown(std::net::Shutdown::Write)
+            .expect("half closed");
+        half_open.push(stream);
+    }
+    query(&mut agent(&other).await, &perfect())
+        .await
+        .expect("another client is served meanwhile");
+    drop(half_open);
+    running.stop().await.expect("stops");
+}
+
+/// Receives what was passed along, and how many descriptors it was.
+fn received_descriptors(stream: &std::os::unix::net::UnixStream) -> usize {
+    use std::io::IoSliceMut;
+    use std::os::fd::AsRawFd as _;
+
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+
+    let mut bytes = [0; 64];
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    let mut space = nix::cmsg_space!([i32; 64]);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(stream.as_raw_fd(), &mut parts, Some(&mut space), flags);
+    let message = message.expect("received");
+    let messages = message.cmsgs().expect("messages");
+    let count = messages.map(|message| match message {
+        ControlMessageOwned::ScmRights(fds) => fds.len(),
+        _ => 0,
+    });
+    count.sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
