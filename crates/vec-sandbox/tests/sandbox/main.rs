@@ -5,6 +5,7 @@
 
 mod ending;
 mod engineer;
+mod groups;
 mod isolation;
 mod memory;
 mod output;
