@@ -6,7 +6,10 @@
 mod ending;
 mod engineer;
 mod groups;
+mod hangs;
 mod isolation;
+mod kills;
+mod live;
 mod memory;
 mod output;
 mod refusal;
