@@ -15,7 +15,7 @@ const DIGITS_MAX: usize = 12;
 /// One command to the helper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// TERM now, KILL after the plan's grace.
+    /// TERM to the payload's process group now, KILL of everything after the plan's grace.
     Terminate,
     /// KILL now.
     Kill,
@@ -92,7 +92,7 @@ impl RunControl {
         }
     }
 
-    /// TERM now, KILL after the plan's grace.
+    /// TERM to the payload's process group now, KILL of everything after the plan's grace.
     pub fn terminate(&self) {
         self.wish.send_modify(|wish| wish.terminate = true);
     }

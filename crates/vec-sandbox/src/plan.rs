@@ -174,9 +174,11 @@ impl Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeLimits {
-    /// TERM is sent this many milliseconds after the start; 1 to 7 days.
+    /// TERM is sent to the payload's process group this many milliseconds after the start; 1 to 7
+    /// days. Processes that left the group (setsid, setpgid) get none.
     pub deadline_ms: u64,
-    /// KILL follows this many milliseconds after TERM; 0 to 5 minutes.
+    /// KILL of everything follows this many milliseconds after TERM, unless the whole group has ended
+    /// before; 0 to 5 minutes.
     pub grace_ms: u64,
 }
 

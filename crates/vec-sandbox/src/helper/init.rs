@@ -1,9 +1,12 @@
 //! The sandbox's PID 1: starts the payload, reaps, passes TERM on, ends when the payload ends.
 //!
 //! Invariants: when it exits, the kernel kills every process of the pid namespace. TERM counts only
-//! from outside (sender pid 0): the payload cannot end its siblings by signalling init. End of file
-//! on `go` means that the helper is gone: everything is killed. The payload is let go only when
-//! init has given up its own rights, all but the one to signal the payload's id.
+//! from outside (sender pid 0): the payload cannot end its siblings by signalling init. TERM goes to
+//! the payload's own process group alone, and after it init stays until the whole group is gone, not
+//! only its leader (EXE-04), or until the helper's grace ends. Processes that left the group (own
+//! session or group) get no TERM: they may go on serving the group's last steps, and end by KILL when
+//! init ends. End of file on `go` means that the helper is gone: everything is killed. The payload
+//! is let go only when init has given up its own rights, all but the one to signal the payload's id.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -14,7 +17,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, chdir, execve, pipe2, setsid};
 
@@ -27,6 +30,8 @@ use crate::sys;
 
 /// Exit code of an init that could not go on: never taken for a payload's success.
 pub(crate) const EXIT_LOST: i32 = 70;
+/// How often init looks for the rest of a terminated group.
+const GROUP_LOOK_MS: u8 = 50;
 
 /// Runs the payload to its end; gives init's own exit code.
 pub(crate) fn supervise_payload(
@@ -73,21 +78,40 @@ fn start_and_wait(
     send(status, &InitMessage::Started);
     nix::unistd::write(&open_gate, b"g").or_refuse(step, || "the payload is gone".to_owned())?;
     drop(open_gate);
+    let (mut asked_to_end, mut ended) = (false, false);
     loop {
-        wait_for_news(plan, &signals, go)?;
+        wait_for_news(plan, &signals, go, ended)?;
         while let Ok(Some(signal)) = signals.read_signal() {
             if signal.ssi_signo == Signal::SIGTERM as u32 && signal.ssi_pid == 0 {
-                // ESRCH: nobody is left, the reaping below ends us.
-                let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
+                asked_to_end = true;
+                terminate_group(main);
             }
         }
         while let Ok(Some((pid, raw))) = sys::reap_any() {
             if pid == main {
                 send(status, &InitMessage::Ended(raw));
-                return Ok(());
+                ended = true;
             }
         }
+        if ended && !(asked_to_end && group_lives(main)) {
+            return Ok(());
+        }
     }
+}
+
+/// Asks the payload's process group to end.
+fn terminate_group(main: Pid) {
+    // Before it has its own session there is no such group: then its TERM waits for it, blocked.
+    if killpg(main, Signal::SIGTERM) == Err(Errno::ESRCH) {
+        // ESRCH: it is gone, the reaping ends us.
+        let _ = kill(main, Signal::SIGTERM);
+    }
+}
+
+/// Has the group of the dead `main` still members? While it has, nobody else can get its number. A
+/// dead one that its parent outside the group does not reap counts too: the grace bounds that.
+fn group_lives(main: Pid) -> bool {
+    killpg(main, None) != Err(Errno::ESRCH)
 }
 
 /// What init gives up. It runs no foreign code, so it needs no filter; the payload cannot reach it.
@@ -99,13 +123,24 @@ fn confine_init(plan: &SandboxPlan) -> Result<(), Refusal> {
     confine::null_stdio(false)
 }
 
-/// Blocks until a signal is pending; leaves at once when the helper is gone.
-fn wait_for_news(plan: &SandboxPlan, signals: &SignalFd, go: &File) -> Result<(), Refusal> {
+/// Blocks until a signal is pending, or for a moment when it is the group that is waited for (the end
+/// of another's child is no signal to init); leaves at once when the helper is gone.
+fn wait_for_news(
+    plan: &SandboxPlan,
+    signals: &SignalFd,
+    go: &File,
+    for_group: bool,
+) -> Result<(), Refusal> {
+    let bound = if for_group {
+        PollTimeout::from(GROUP_LOOK_MS)
+    } else {
+        PollTimeout::NONE
+    };
     let mut fds = [
         PollFd::new(signals.as_fd(), PollFlags::POLLIN),
         PollFd::new(go.as_fd(), PollFlags::empty()),
     ];
-    match poll(&mut fds, PollTimeout::NONE) {
+    match poll(&mut fds, bound) {
         Ok(_) | Err(Errno::EINTR) => {}
         Err(errno) => {
             return Err(Refusal::new(SetupStep::Init, errno, "init cannot wait"));

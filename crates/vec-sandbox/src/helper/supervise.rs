@@ -1,7 +1,8 @@
 //! The helper's own part: clones the child, watches clock, control pipe and child, ends the tree.
 //!
-//! Invariants: every wait has a bound. TERM → grace → KILL of init, which takes the whole pid
-//! namespace with it; then a bounded wait for the kernel to finish that. `timed_out` is set by this
+//! Invariants: every wait has a bound. TERM to the payload's process group (through init) → grace,
+//! for as long as the group has members → KILL of init, which takes the whole pid namespace with it,
+//! whatever its processes ignore and wherever they moved; then a bounded wait for the kernel to finish that. `timed_out` is set by this
 //! clock only.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -326,8 +327,11 @@ impl<'a> Watch<'a> {
                 if matches!(self.stage, Stage::Running | Stage::SettingUp) {
                     self.report.ended_by = EndedBy::Payload;
                 }
-                self.stage = Stage::Clearing;
-                self.until = Instant::now() + REAP_MAX;
+                // After TERM the rest of its group keeps what is left of the grace.
+                if self.stage != Stage::Ending {
+                    self.stage = Stage::Clearing;
+                    self.until = Instant::now() + REAP_MAX;
+                }
             }
         }
     }

@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt;
-use tokio::sync::mpsc;
-use vec_sandbox::{EndedBy, Line, PayloadExit, RunControl, SandboxError, SandboxPlan};
+use vec_sandbox::{EndedBy, PayloadExit, RunControl, SandboxError};
 
-use crate::support::{LONG, Place, both_modes, processes_with};
+use crate::live::{last_writer_gone, marker, started};
+use crate::support::{Place, both_modes, processes_with};
 
 /// Forks a tree that ignores every polite signal, then says `ready` and works on.
 const STUBBORN: &str = r#"
@@ -25,27 +24,6 @@ for _ in range(10):
 print("ready", flush=True)
 time.sleep(300)
 "#;
-
-fn marker(name: &str) -> String {
-    format!("vec-{name}-{}", std::process::id())
-}
-
-/// Starts `plan` and waits for its first line.
-async fn started(
-    place: &Place,
-    plan: &SandboxPlan,
-    control: &RunControl,
-) -> (
-    tokio::task::JoinHandle<Result<vec_sandbox::SandboxRun, SandboxError>>,
-    mpsc::Receiver<Line>,
-) {
-    let (lines_tx, mut lines_rx) = mpsc::channel(16);
-    let (runner, plan, control) = (place.runner.clone(), plan.clone(), control.clone());
-    let task = tokio::spawn(async move { runner.run_streaming(&plan, control, lines_tx).await });
-    let line = tokio::time::timeout(LONG, lines_rx.recv()).await.unwrap();
-    assert_eq!(line.expect("the payload ended early").bytes, b"ready");
-    (task, lines_rx)
-}
 
 both_modes! {
     async fn a_stubborn_tree_is_gone_at_the_deadline(place) {
@@ -155,22 +133,6 @@ both_modes! {
 fn with_witness() -> String {
     let open = "import os\nos.mkfifo('/out/alive')\nkeep = os.open('/out/alive', os.O_RDWR)\n";
     format!("{open}{STUBBORN}")
-}
-
-/// Resolves when the last writer of the FIFO is dead.
-async fn last_writer_gone(place: &Place) -> impl Future<Output = ()> + use<> {
-    let path = place.path("out/alive");
-    let mut fifo = tokio::net::unix::pipe::OpenOptions::new()
-        .open_receiver(path)
-        .unwrap();
-    async move {
-        let mut byte = [0; 1];
-        let read = tokio::time::timeout(Duration::from_secs(1), fifo.read(&mut byte)).await;
-        assert_eq!(
-            read.expect("processes are left after one second").unwrap(),
-            0
-        );
-    }
 }
 
 both_modes! {

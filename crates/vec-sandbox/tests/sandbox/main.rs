@@ -5,7 +5,11 @@
 
 mod ending;
 mod engineer;
+mod groups;
+mod hangs;
 mod isolation;
+mod kills;
+mod live;
 mod memory;
 mod output;
 mod refusal;

@@ -38,12 +38,17 @@ pub(crate) fn started_by_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-pub(crate) fn in_both_modes(path: &str, body: impl AsyncFnOnce(Place)) {
+/// As the present user alone.
+pub(crate) fn as_started(body: impl AsyncFnOnce(Place)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(body(Place::new()));
+}
+
+pub(crate) fn in_both_modes(path: &str, body: impl AsyncFnOnce(Place)) {
+    as_started(body);
     if started_by_root() {
         again_as_user(path);
     } else if std::env::var_os(AS_USER).is_none() {
