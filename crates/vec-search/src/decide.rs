@@ -8,6 +8,7 @@ mod creation;
 mod end;
 mod finale;
 mod guarding;
+pub(crate) mod patience;
 mod pipeline;
 mod promotion;
 pub(crate) mod rescore;

@@ -13,6 +13,9 @@ use crate::watch::Watch;
 /// Longest wall time of one view in milliseconds.
 const VIEW_MS: u64 = 20_000;
 
+/// A program that does not come to an end by itself.
+const ENDLESS_MS: i64 = 24 * 3_600_000;
+
 /// What a world is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Climate {
@@ -213,7 +216,11 @@ impl Chaos {
 
 impl World for Chaos {
     fn run(&mut self, state: &RunState, effect: &Effect) -> (i64, Outcome) {
-        let duration = self.random.ms(self.climate.longest_ms);
+        let duration = if is_check(effect) && self.goes_wrong(2) {
+            ENDLESS_MS
+        } else {
+            self.random.ms(self.climate.longest_ms)
+        };
         (duration, self.outcome(state, effect))
     }
 
@@ -228,6 +235,16 @@ impl World for Chaos {
         }
         dies
     }
+}
+
+const fn is_check(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Execute {
+            exec: ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. },
+            ..
+        }
+    )
 }
 
 /// A score a little above another one, for histories that are changed on purpose.

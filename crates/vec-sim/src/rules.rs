@@ -101,6 +101,8 @@ words! {
         ViewNondeterministic = "view_nondeterministic",
         /// A view check without a result.
         ViewUnknown = "view_unknown",
+        /// A view check that final selection stopped waiting for.
+        ViewGivenUp = "view_given_up",
         /// A finalist that its view check put out.
         SkippedViewCheck = "skipped_view_check",
         /// A seed at its child cap was passed over.

@@ -61,7 +61,8 @@ impl Watch {
             .saw(state, &self.book, event, &mut self.tally);
         ranking::saw(state, &self.book, event, &mut self.tally);
         promotion::saw(state, &self.book, event);
-        self.checks.saw(state, &self.book, event);
+        self.checks
+            .saw(state, &self.book, (at, event), &mut self.tally);
         self.write(state, event);
         self.times(state, event);
         self.shelved.saw(state, event, &mut self.tally);

@@ -3,7 +3,7 @@
 
 use vec_types::{ExecName, NodeId, Phase, UnixMs};
 
-use super::{checks, guarding, next_rerun, promotion, review, start};
+use super::{checks, guarding, next_rerun, patience, promotion, review, start};
 use crate::inputs::tree_digest;
 use crate::node::RerunStage;
 use crate::ranking::{final_candidates, is_reviewed};
@@ -15,7 +15,7 @@ pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
         return Vec::new();
     }
     let Some(finale) = &run.finale else {
-        return begin(run);
+        return patience::over(run, at).unwrap_or_else(|| begin(run));
     };
     let steps: [fn(&Run, &Finale, UnixMs) -> Step; 4] =
         [place_baseline, reviews, view_checks, missing_seeds];
@@ -138,29 +138,28 @@ fn reviews(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     if waits { Step::Wait } else { Step::Passed }
 }
 
-/// Missing view checks, one candidate after another (FIN-05).
+/// Missing view checks, one candidate after another (FIN-05), none of them for longer than final
+/// selection waits (VCK-06).
 fn view_checks(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     if finale.guard.is_some() {
         return Step::Passed;
     }
-    for node in finale.remaining().filter_map(|id| run.node(id)) {
-        if node.view.is_fit() {
-            continue;
-        }
-        if node.view.is_out() {
-            return skip(node.id, SkipReason::ViewCheck);
-        }
-        if at >= run.deadlines().guard_deadline {
-            return skip(node.id, SkipReason::Deadline);
-        }
-        let batch = checks::begin(run, node);
-        return if batch.is_empty() {
-            Step::Wait
-        } else {
-            Step::Do(batch)
-        };
+    let mut remaining = finale.remaining().filter_map(|id| run.node(id));
+    if let Some(node) = remaining.find(|node| node.view.is_out()) {
+        return skip(node.id, SkipReason::ViewCheck);
     }
-    Step::Passed
+    let Some(node) = patience::turn(run, finale) else {
+        return Step::Passed;
+    };
+    if at >= run.deadlines().guard_deadline {
+        return skip(node.id, SkipReason::Deadline);
+    }
+    let batch = patience::over(run, at).unwrap_or_else(|| checks::begin(run, node));
+    if batch.is_empty() {
+        Step::Wait
+    } else {
+        Step::Do(batch)
+    }
 }
 
 /// Missing promotion seeds, one candidate after another (FIN-06).

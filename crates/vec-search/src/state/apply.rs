@@ -4,6 +4,7 @@
 use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
 
 use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_import, apply_tree};
+use crate::decide::patience;
 use crate::node::{Ended, Ending, Stage};
 use crate::{DraftMode, Effect, Event, ViewVerdict};
 
@@ -76,6 +77,16 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
         | Event::FinalGuardRefused { .. }
         | Event::WinnerChosen { .. } => apply_final::finale(run, event),
     }
+    note_wait(run, at);
+}
+
+/// Since when final selection waits for the view check that it waits for now.
+fn note_wait(run: &mut Run, at: UnixMs) {
+    let before = run.awaited;
+    run.awaited = patience::awaited(run).map(|node| match before {
+        Some((same, since)) if same == node => (node, since),
+        _ => (node, at),
+    });
 }
 
 /// Sessions of the dead process end as interrupted (ENG-14, b.2 item 10); the rest stays wanted.
@@ -83,6 +94,8 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
     run.resumes = start;
     // Time without a controller is not time of a review.
     run.review_since.values_mut().for_each(|since| *since = at);
+    // Nor is it time that final selection waited.
+    run.awaited = None;
     // A request that was carried out is done with; one that a dead controller left still holds.
     if run.outcome.take().is_some() {
         run.stop_requested = None;
@@ -126,6 +139,7 @@ fn conclude(run: &mut Run, event: &Event) {
             node: id, verdict, ..
         } => {
             run.checking.remove(id);
+            apply_final::drop_checks(run, |node| node == *id);
             let Some(node) = run.node_mut(*id) else {
                 return;
             };

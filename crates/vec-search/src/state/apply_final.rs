@@ -6,6 +6,7 @@ use vec_types::{ExecName, NodeId};
 
 use super::index::ranked;
 use super::{Finale, GuardRun, Run, Winner};
+use crate::decide::patience::is_check;
 use crate::node::{Mean, Promotion, PromotionState};
 use crate::{Effect, Event, GuardVerdict, PROMOTION_ATTEMPTS_MAX, PromotionFailure};
 
@@ -102,6 +103,7 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
                 verdict: None,
                 placed: BTreeMap::new(),
             });
+            drop_checks(run, |node| !candidates.contains(&node));
             add_rerun(run, *baseline, ExecName::Final);
         }
         Event::FinalGuardRefused { why } => run.refused = Some(why.clone()),
@@ -115,6 +117,7 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
             if let Some(finale) = &mut run.finale {
                 finale.skipped.insert(*node, *why);
             }
+            drop_checks(run, |skipped| skipped == *node);
         }
         Event::GuardStart {
             candidate,
@@ -135,6 +138,12 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
         Event::GuardResult { .. } => guard_result(run, event),
         _ => {}
     }
+}
+
+/// View checks that nobody waits for any more would only hold up the others (VCK-06).
+pub(super) fn drop_checks(run: &mut Run, is_over: impl Fn(NodeId) -> bool) {
+    run.in_work
+        .retain(|_, effect| !(is_check(effect) && is_over(effect.node())));
 }
 
 fn add_rerun(run: &mut Run, node: NodeId, exec: ExecName) {

@@ -29,6 +29,8 @@ pub(crate) struct Run {
     pub suspended: BTreeSet<NodeId>,
     /// Nodes whose view check has begun and has no result.
     pub checking: BTreeSet<NodeId>,
+    /// The node whose view check final selection waits for, and since when (VCK-06).
+    pub awaited: Option<(NodeId, UnixMs)>,
     pub promoting: Option<NodeId>,
     /// Objective views, sorted.
     pub views: Vec<ViewId>,
@@ -113,6 +115,7 @@ impl Run {
             suspended: BTreeSet::new(),
             promoting: None,
             checking: BTreeSet::new(),
+            awaited: None,
             views: policy.objective_views().into_iter().cloned().collect(),
             index: Index::default(),
             names: Names::default(),
