@@ -15,7 +15,7 @@ pub(crate) mod rescore;
 pub(crate) mod reserve;
 mod review;
 mod search;
-mod seeding;
+pub(crate) mod seeding;
 
 use vec_types::{NodeId, Phase, UnixMs};
 

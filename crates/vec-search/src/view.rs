@@ -292,7 +292,9 @@ impl RunState {
     pub fn next_deadline(&self, at: UnixMs) -> Option<UnixMs> {
         let run = self.run_data().filter(|run| run.outcome.is_none())?;
         let wait = patience::until(run).filter(|until| *until > at);
-        run.deadlines().next_after(at).into_iter().chain(wait).min()
+        let deadline = run.deadlines().next_after(at);
+        let points = [deadline, wait, run.next_retry(at)];
+        points.into_iter().flatten().min()
     }
 
     /// When the driver must cut an effect in work (BUD-03, BUD-04, FIN-09); absent for an effect

@@ -57,9 +57,10 @@ impl Chaos {
     }
 
     fn infra(&mut self) -> Outcome {
-        let fault = match self.random.below(3) {
+        let fault = match self.random.below(4) {
             0 => InfraFault::ScoreError,
             1 => InfraFault::InfraOom,
+            2 => InfraFault::BudgetCut,
             _ => InfraFault::Interrupted,
         };
         Outcome::Interrupted {

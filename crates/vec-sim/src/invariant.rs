@@ -45,6 +45,8 @@ words! {
         Deadlines = "deadlines",
         /// What is wanted is sorted, unique, has a deadline; one thing at a time with one node.
         Wanted = "wanted",
+        /// A retry after an infrastructure fault waits for the end of its pause.
+        Retries = "retries",
         /// Final selection writes the baseline first and replaces it only on a complete guard.
         Final = "final",
         /// A run ends, with every node settled and nothing wanted.

@@ -5,8 +5,9 @@ use vec_types::{ExecName, NodeId, Phase, UnixMs};
 
 use super::{checks, guarding, next_rerun, patience, promotion, review, start};
 use crate::inputs::tree_digest;
-use crate::node::RerunStage;
+use crate::node::{Node, RerunStage};
 use crate::ranking::{final_candidates, is_reviewed};
+use crate::retry::Retry;
 use crate::state::{Finale, Run};
 use crate::{Effect, Event, REVIEW_ATTEMPTS_MAX, ReviewVerdict, SkipReason};
 
@@ -129,6 +130,10 @@ fn reviews(run: &Run, finale: &Finale, at: UnixMs) -> Step {
         if at >= run.deadlines().guard_deadline {
             return skip(node.id, SkipReason::Deadline);
         }
+        if run.is_paused(node.id, Retry::Review, at) {
+            waits = true;
+            continue;
+        }
         let effect = review::next_attempt(run, node.id);
         match effect.filter(|effect| !run.is_in_work(effect)) {
             Some(effect) => return Step::Do(start(effect)),
@@ -148,13 +153,13 @@ fn view_checks(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     if let Some(node) = remaining.find(|node| node.view.is_out()) {
         return skip(node.id, SkipReason::ViewCheck);
     }
-    let Some(node) = patience::turn(run, finale) else {
+    let Some(node) = patience::turn(run, finale, at) else {
         return Step::Passed;
     };
     if at >= run.deadlines().guard_deadline {
         return skip(node.id, SkipReason::Deadline);
     }
-    let batch = patience::over(run, at).unwrap_or_else(|| checks::begin(run, node));
+    let batch = patience::over(run, at).unwrap_or_else(|| checks::begin(run, node, at));
     if batch.is_empty() {
         Step::Wait
     } else {
@@ -170,11 +175,13 @@ fn missing_seeds(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     if run.promoting.is_some() {
         return Step::Wait;
     }
-    let missing = finale.remaining().filter_map(|id| run.node(id));
-    let Some(node) = missing
-        .into_iter()
-        .find(|node| !node.promotion.is_done(run.epoch))
-    else {
+    let missing = || {
+        let remaining = finale.remaining().filter_map(|id| run.node(id));
+        remaining.filter(|node| !node.promotion.is_done(run.epoch))
+    };
+    let is_paused = |node: &&Node| run.is_paused(node.id, Retry::Run, at);
+    let ready = missing().find(|node| !is_paused(node));
+    let Some(node) = ready.or_else(|| missing().next()) else {
         return Step::Passed;
     };
     if node.promotion.is_out(run.epoch) {
@@ -182,6 +189,9 @@ fn missing_seeds(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     }
     if at >= run.deadlines().guard_deadline {
         return skip(node.id, SkipReason::Deadline);
+    }
+    if is_paused(&node) {
+        return Step::Wait;
     }
     Step::Do(vec![promotion::started(run, node)])
 }

@@ -7,6 +7,7 @@ use crate::checks::Course;
 use crate::inputs::checks_digest;
 use crate::node::Node;
 use crate::ranking::is_reviewed;
+use crate::retry::Retry;
 use crate::state::{Finale, Run};
 use crate::{Effect, Event, SkipReason, ViewTrigger, ViewVerdict};
 
@@ -15,7 +16,7 @@ const OWN_ROOM: i64 = 3;
 
 /// The candidate whose view check final selection waits for, as far as the state says. The fold
 /// notes since when.
-pub(crate) fn awaited(run: &Run) -> Option<NodeId> {
+pub(crate) fn awaited(run: &Run, at: UnixMs) -> Option<NodeId> {
     if run.phase != Phase::Final {
         return None;
     }
@@ -34,14 +35,14 @@ pub(crate) fn awaited(run: &Run) -> Option<NodeId> {
         .is_some_and(Option::is_some);
     let mut remaining = finale.remaining().filter_map(|id| run.node(id));
     let is_next = is_written && finale.guard.is_none() && remaining.all(is_reviewed);
-    turn(run, finale)
-        .filter(|_| is_next)
+    turn(run, finale, at)
+        .filter(|node| is_next && !run.is_paused(node.id, Retry::Run, at))
         .map(|candidate| candidate.id)
 }
 
 /// Whose turn it is among the candidates without an outcome: one check at a time, so the one that is
-/// under way, else the best.
-pub(super) fn turn<'a>(run: &'a Run, finale: &Finale) -> Option<&'a Node> {
+/// under way, else the best that no fault of ours makes wait, else the best.
+pub(super) fn turn<'a>(run: &'a Run, finale: &Finale, at: UnixMs) -> Option<&'a Node> {
     let open = || {
         let remaining = finale.remaining().filter_map(|id| run.node(id));
         remaining.filter(|node| !node.view.is_fit() && !node.view.is_out())
@@ -50,7 +51,11 @@ pub(super) fn turn<'a>(run: &'a Run, finale: &Finale) -> Option<&'a Node> {
         Course::Needs(effect) => run.is_in_work(&effect),
         Course::Over(..) => false,
     };
-    open().find(is_under_way).or_else(|| open().next())
+    let is_ready = |node: &&Node| !run.is_paused(node.id, Retry::Run, at);
+    open()
+        .find(is_under_way)
+        .or_else(|| open().find(is_ready))
+        .or_else(|| open().next())
 }
 
 /// When final selection stops waiting for the check that it waits for.

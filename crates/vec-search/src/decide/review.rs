@@ -4,6 +4,7 @@ use vec_types::{Phase, UnixMs};
 
 use super::start;
 use crate::ranking::due_reviews;
+use crate::retry::Retry;
 use crate::state::Run;
 use crate::{Effect, Event};
 
@@ -13,6 +14,7 @@ pub(super) fn sweep(run: &Run, at: UnixMs) -> Vec<Event> {
     }
     due_reviews(run)
         .into_iter()
+        .filter(|node| !run.is_paused(*node, Retry::Review, at))
         .filter_map(|node| next_attempt(run, node))
         .find(|effect| !run.is_in_work(effect))
         .map_or_else(Vec::new, start)

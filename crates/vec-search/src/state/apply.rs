@@ -4,8 +4,10 @@
 use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
 
 use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_import, apply_tree};
+use crate::checks;
 use crate::decide::patience;
 use crate::node::{Ended, Ending, Stage};
+use crate::retry::{Retry, is_cut};
 use crate::{DraftMode, Effect, Event, ViewVerdict};
 
 pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
@@ -64,10 +66,10 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
                 node.refuted = Some(text.clone());
             }
         }
-        Event::AblationResult { .. } | Event::ViewCheckResult { .. } => conclude(run, event),
+        Event::AblationResult { .. } | Event::ViewCheckResult { .. } => conclude(run, at, event),
         Event::PromotionStart { .. } => apply_final::start_promotion(run, event),
         Event::PromotionDone { .. } | Event::PromotionFailed { .. } => {
-            apply_final::end_promotion(run, event);
+            apply_final::end_promotion(run, at, event);
         }
         Event::Stop { reason, detail, .. } => stop(run, at, *reason, detail),
         Event::FinalStart { .. }
@@ -83,7 +85,7 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
 /// Since when final selection waits for the view check that it waits for now.
 fn note_wait(run: &mut Run, at: UnixMs) {
     let before = run.awaited;
-    run.awaited = patience::awaited(run).map(|node| match before {
+    run.awaited = patience::awaited(run, at).map(|node| match before {
         Some((same, since)) if same == node => (node, since),
         _ => (node, at),
     });
@@ -124,7 +126,7 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
 }
 
 /// What a check found.
-fn conclude(run: &mut Run, event: &Event) {
+fn conclude(run: &mut Run, at: UnixMs, event: &Event) {
     match event {
         Event::AblationResult {
             node,
@@ -143,9 +145,16 @@ fn conclude(run: &mut Run, event: &Event) {
             let Some(node) = run.node_mut(*id) else {
                 return;
             };
-            match verdict {
-                ViewVerdict::Unknown => node.view.attempts += 1,
-                verdict => node.view.verdict = Some(*verdict),
+            if *verdict != ViewVerdict::Unknown {
+                node.view.verdict = Some(*verdict);
+                return;
+            }
+            let fault = checks::fault(node);
+            node.view.attempts += 1;
+            node.view.cuts += u32::from(fault.is_some_and(is_cut));
+            let counted = node.view.counted();
+            if fault.is_some() {
+                run.pause(*id, Retry::Run, at, counted);
             }
         }
         _ => {}

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use vec_types::{ExecName, NodeId};
+use vec_types::{ExecName, InfraFault, NodeId, UnixMs};
 
 use super::index::ranked;
 use super::{Finale, GuardRun, Run, Winner};
 use crate::decide::patience::is_check;
-use crate::node::{Mean, Promotion, PromotionState};
+use crate::node::{Mean, Node, Promotion, PromotionState, Rerun};
+use crate::retry::{Retry, is_cut};
 use crate::{Effect, Event, GuardVerdict, PROMOTION_ATTEMPTS_MAX, PromotionFailure};
 
 pub(super) fn start_promotion(run: &mut Run, event: &Event) {
@@ -33,7 +34,7 @@ pub(super) fn start_promotion(run: &mut Run, event: &Event) {
     run.promoting = Some(*id);
 }
 
-pub(super) fn end_promotion(run: &mut Run, event: &Event) {
+pub(super) fn end_promotion(run: &mut Run, at: UnixMs, event: &Event) {
     let (Event::PromotionDone { node: id, .. } | Event::PromotionFailed { node: id, .. }) = event
     else {
         return;
@@ -51,6 +52,7 @@ pub(super) fn end_promotion(run: &mut Run, event: &Event) {
         return;
     };
     let before = ranked(node);
+    let fault = lost_run(node);
     let promotion = &mut node.promotion;
     promotion.generation += 1;
     promotion.state = PromotionState::Idle;
@@ -66,7 +68,23 @@ pub(super) fn end_promotion(run: &mut Run, event: &Event) {
         } => failed(promotion, *epoch, *cause, why),
         _ => {}
     }
+    let (lost, _) = promotion.lost;
     index.rank(before, node);
+    match fault {
+        Some(fault) if is_cut(fault) => run.pause(*id, Retry::Run, at, 1),
+        Some(_) => run.pause(*id, Retry::Run, at, lost),
+        None => {}
+    }
+}
+
+/// The fault of ours that a run of the present promotion came to; one that counts before a cut.
+fn lost_run(node: &Node) -> Option<InfraFault> {
+    let PromotionState::Running { execs, .. } = &node.promotion.state else {
+        return None;
+    };
+    let runs = execs.iter().filter_map(|exec| node.reruns.get(exec));
+    runs.filter_map(Rerun::lost)
+        .min_by_key(|fault| is_cut(*fault))
 }
 
 /// Out for this epoch, or free to start again with the next generation (O-PRO-1, PRO-06).
