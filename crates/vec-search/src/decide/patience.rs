@@ -3,6 +3,7 @@
 
 use vec_types::{ExecName, NodeId, Phase, UnixMs};
 
+use super::reserve::{CHECK_RUNS, cold_ms};
 use crate::checks::Course;
 use crate::inputs::checks_digest;
 use crate::node::Node;
@@ -10,9 +11,6 @@ use crate::ranking::is_reviewed;
 use crate::retry::Retry;
 use crate::state::{Finale, Run};
 use crate::{Effect, Event, SkipReason, ViewTrigger, ViewVerdict};
-
-/// Room that a run of its own gets beside its measured time, as the answer's run does (FIN-09).
-const OWN_ROOM: i64 = 3;
 
 /// The candidate whose view check final selection waits for, as far as the state says. The fold
 /// notes since when.
@@ -68,13 +66,11 @@ pub(crate) fn until(run: &Run) -> Option<UnixMs> {
     Some(since.plus_ms(wait_ms))
 }
 
-/// The run in disguise and the confirming one, with half as much again for their training.
+/// The runs of one check as the reserve counts them (RSV-02).
 fn own_ms(run: &Run, node: &Node) -> i64 {
-    let times = node.seed_0_report().map(|report| &report.wall_ms);
-    let of = |view| times.and_then(|times| times.get(view)).copied();
     let views = run.policy.view_check.views.iter();
-    let once: i64 = views.map(|view| of(view).unwrap_or(0).max(0)).sum();
-    once.saturating_mul(OWN_ROOM)
+    let once = views.map(|view| node.longest_ms(view)).sum();
+    cold_ms(once).saturating_mul(CHECK_RUNS)
 }
 
 /// The wait is over: the check has no result, and its candidate is passed over.
