@@ -126,6 +126,10 @@ pub(crate) fn ablation(run: &Run, node: &Node) -> Option<(MechanismActive, Strin
     let RerunStage::Scored { .. } = &rerun.stage else {
         return None;
     };
+    if rerun.epoch != Some(node.epoch) {
+        let why = "new data came between seed 0 and the control run".to_owned();
+        return Some((MechanismActive::Unclear, why));
+    }
     let (base, control) = (node.digests(), digests(rerun));
     let views = run.policy.objective_views().into_iter();
     let mut views = views.map(|view| {

@@ -87,6 +87,8 @@ words! {
         MechanismIdle = "mechanism_idle",
         /// A control run without a comparable result.
         MechanismUnclear = "mechanism_unclear",
+        /// The same seed with other results of control runs.
+        ControlsPermuted = "controls_permuted",
         /// A view check of a sampled node.
         ViewSampled = "view_sampled",
         /// A view check in front of a promotion.

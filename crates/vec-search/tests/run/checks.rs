@@ -1,7 +1,7 @@
 //! Control runs and view checks, outcome by outcome (ABL, VCK).
 
 use vec_search::{
-    Event, MechanismActive, Outcome, Policy, Reserve, SkipReason, VIEW_CHECK_ATTEMPTS_MAX,
+    Effect, Event, MechanismActive, Outcome, Policy, Reserve, SkipReason, VIEW_CHECK_ATTEMPTS_MAX,
     ViewTrigger, ViewVerdict,
 };
 use vec_types::{CandidateFault, ExecName, InfraFault, NodeId, NodeStatus, Phase};
@@ -100,6 +100,35 @@ fn seeds_and_runs_without_the_key_get_no_control() {
     assert_eq!(controls(&policy), [1]);
     policy.ablation = false;
     assert!(controls(&policy).is_empty());
+}
+
+/// Another output may come from the new data.
+#[test]
+fn a_control_run_over_other_data_is_unclear() {
+    let policy = one_node();
+    let mut driver = Script::default().score(1, 60.0).start(&policy);
+    let is_scored = |event: &Event| {
+        matches!(
+            event,
+            Event::EffectEnded {
+                effect: Effect::Execute { node: NODE, .. },
+                ..
+            }
+        )
+    };
+    while !driver.events().any(is_scored) && driver.step() {}
+    let added = vec!["new".to_owned()];
+    driver.turn(Some(Event::EpochAdvance { epoch: 1, added }));
+    driver.run_to_end();
+    let found = driver.events().find_map(|event| match event {
+        Event::AblationResult {
+            mechanism_active,
+            why,
+            ..
+        } => Some((*mechanism_active, why.contains("new data"))),
+        _ => None,
+    });
+    assert_eq!(found, Some((MechanismActive::Unclear, true)));
 }
 
 #[test]

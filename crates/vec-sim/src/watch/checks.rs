@@ -64,7 +64,7 @@ impl Checks {
                 mechanism_active,
                 ..
             } => {
-                let due = self.mechanism(state, *node);
+                let due = self.mechanism(state, book, *node);
                 must(*mechanism_active == due, Invariant::Checks, || {
                     format!("node {node}: {mechanism_active:?}, its outputs say {due:?}")
                 });
@@ -129,12 +129,15 @@ impl Checks {
         }
     }
 
-    fn mechanism(&self, state: &RunState, node: NodeId) -> MechanismActive {
+    fn mechanism(&self, state: &RunState, book: &Book, node: NodeId) -> MechanismActive {
         let (seed, control) = (
             self.output(node, SEED_0),
             self.output(node, ExecName::Ablate),
         );
-        let control = control.filter(|_| self.controls.contains(&node));
+        let epochs = book.entry(node).map(|entry| &entry.epochs);
+        let is_same_data =
+            epochs.is_some_and(|began| began.get(&SEED_0) == began.get(&ExecName::Ablate));
+        let control = control.filter(|_| is_same_data && self.controls.contains(&node));
         let (Some(seed), Some(control), Some(policy)) = (seed, control, state.policy()) else {
             return MechanismActive::Unclear;
         };
