@@ -197,7 +197,8 @@ pub struct ViewCheck {
     /// Share of scored nodes that are checked at once, 0 to 1 (VCK-03); promoted nodes and final
     /// candidates always are.
     pub sample: f64,
-    /// Longest wait of final selection for a view check (VCK-06). Checked and locked, not read yet.
+    /// Longest wait of final selection for a view check that was under way; one that it began itself
+    /// gets its measured time beside (VCK-06).
     pub lock_wait_s: u32,
 }
 

@@ -61,6 +61,7 @@ pub fn policy_of(config: &Config, board: &Board) -> Policy {
         ablation: config.ablation.enabled,
         view_check: ViewCheck {
             sample: config.viewcheck.sample,
+            lock_wait_ms: seconds(config.viewcheck.lock_wait_s),
             // Every ruler that selection rests on.
             views: board
                 .rulers

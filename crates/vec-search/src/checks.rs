@@ -5,14 +5,15 @@
 //! not be had has no verdict, which never means passed.
 
 use serde::{Deserialize, Serialize};
-use vec_types::{Digest, ExecName, Hasher, NodeId, Operator, Table, ViewId};
+use vec_types::{Digest, ExecName, Hasher, InfraFault, NodeId, Operator, Table, ViewId};
 
 use crate::node::{Ending, Node, Rerun, RerunStage, Stage};
 use crate::planted::{self, Bug};
 use crate::state::Run;
 use crate::{Effect, ExecResult};
 
-/// View checks of a node that may end without a verdict before it is left out (O-VCK-2).
+/// View checks of a node that may end without a verdict before it is left out (O-VCK-2). Those that
+/// were only cut for lack of time do not count.
 pub const VIEW_CHECK_ATTEMPTS_MAX: u32 = 3;
 
 /// Does the program's output change when its mechanism is switched off (ABL-02)?
@@ -61,6 +62,8 @@ pub(crate) struct ViewState {
     pub verdict: Option<ViewVerdict>,
     /// Checks that ended without a verdict.
     pub attempts: u32,
+    /// Those of them that were cut for lack of time.
+    pub cuts: u32,
     /// Who asked for the present one.
     pub trigger: ViewTrigger,
 }
@@ -82,8 +85,13 @@ impl ViewState {
                 matches!(verdict, ViewVerdict::ViewDependent)
                     && !planted::is(Bug::ViewDependentStays)
             }
-            None => self.attempts >= VIEW_CHECK_ATTEMPTS_MAX,
+            None => self.counted() >= VIEW_CHECK_ATTEMPTS_MAX,
         }
+    }
+
+    /// Checks without a verdict that count.
+    pub(crate) const fn counted(&self) -> u32 {
+        self.attempts.saturating_sub(self.cuts)
     }
 
     pub(crate) const fn word(&self) -> &'static str {
@@ -118,6 +126,10 @@ pub(crate) fn ablation(run: &Run, node: &Node) -> Option<(MechanismActive, Strin
     let RerunStage::Scored { .. } = &rerun.stage else {
         return None;
     };
+    if rerun.epoch != Some(node.epoch) {
+        let why = "new data came between seed 0 and the control run".to_owned();
+        return Some((MechanismActive::Unclear, why));
+    }
     let (base, control) = (node.digests(), digests(rerun));
     let views = run.policy.objective_views().into_iter();
     let mut views = views.map(|view| {
@@ -216,6 +228,17 @@ pub(crate) fn course(run: &Run, node: &Node) -> Course {
     }
     let why = "another output also without a disguise".to_owned();
     Course::Over(ViewVerdict::Nondeterministic, why)
+}
+
+/// The fault of ours that the present check of a node came to.
+pub(crate) fn fault(node: &Node) -> Option<InfraFault> {
+    let attempt = node.view.attempts;
+    let execs = [
+        ExecName::ViewCheck { attempt },
+        ExecName::ViewCheckConfirm { attempt },
+    ];
+    let runs = execs.iter().filter_map(|exec| node.reruns.get(exec));
+    runs.filter_map(Rerun::lost).next()
 }
 
 enum Look<'a> {

@@ -8,13 +8,14 @@ mod creation;
 mod end;
 mod finale;
 mod guarding;
+pub(crate) mod patience;
 mod pipeline;
 mod promotion;
 pub(crate) mod rescore;
 pub(crate) mod reserve;
 mod review;
 mod search;
-mod seeding;
+pub(crate) mod seeding;
 
 use vec_types::{NodeId, Phase, UnixMs};
 

@@ -77,6 +77,7 @@ fn node_row(run: &Run, node: &Node, row: &mut Vec<u8>) {
     }
     row.extend(node.promotion.generation.to_le_bytes());
     row.extend(node.view.attempts.to_le_bytes());
+    row.extend(node.view.cuts.to_le_bytes());
     let flags = [
         node.children.debug_scored,
         run.suspended.contains(&node.id),

@@ -19,7 +19,7 @@
 //! | `mt19937` | CPython's generator |
 //! | `identity`, `ranking` | who is the same candidate; who is promoted, reviewed, a finalist |
 //! | `guard` | the guard's statistics |
-//! | `deadlines` | the run's points in time |
+//! | `deadlines`, `retry` | the run's points in time, pauses after infrastructure faults |
 //! | `inputs` | digests of what a decision saw |
 //! | `view`, `status` | read access for everybody else |
 //! | `planted` | the simulator's switch for planted bugs; always off here |
@@ -54,6 +54,7 @@ mod policy;
 mod ranking;
 mod ranks;
 mod resume;
+mod retry;
 mod select;
 mod state;
 mod status;
@@ -77,6 +78,7 @@ pub use policy::{
     Budget, Continuation, Draft, Family, Guard, GuardKind, Plateau, Policy, Reserve, SeedProgram,
     Select, ViewCheck,
 };
+pub use retry::{RETRY_FIRST_MS, RETRY_MOST_MS};
 pub use state::{ResumeRefused, RunOutcome, RunState};
 pub use status::{RankedNode, RunStatus, RunningNode};
 pub use view::NodeView;

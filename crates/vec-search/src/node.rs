@@ -273,6 +273,20 @@ impl Node {
         }
     }
 
+    /// Every report, but for the control run's, which is evidence only (ABL-05).
+    pub(crate) fn reports(&self) -> impl Iterator<Item = &ExecReport> {
+        let reruns = self.reruns.iter();
+        let reruns = reruns.filter(|(exec, _)| **exec != ExecName::Ablate);
+        let further = reruns.filter_map(|(_, rerun)| rerun.report());
+        self.seed_0_report().into_iter().chain(further)
+    }
+
+    /// The longest measured time on a view; 0 without one.
+    pub(crate) fn longest_ms(&self, view: &ViewId) -> i64 {
+        let times = self.reports().filter_map(|report| report.wall_ms.get(view));
+        times.copied().max().unwrap_or(0).max(0)
+    }
+
     /// Digests of seed 0's predictions.
     pub(crate) fn digests(&self) -> Option<&Table<ViewId, Digest>> {
         match &self.seed_0_report()?.result {

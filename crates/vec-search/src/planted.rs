@@ -36,6 +36,8 @@ pub enum Bug {
     PromotionUnchecked,
     /// A view-dependent node stays in the race.
     ViewDependentStays,
+    /// A node whose mechanism does nothing is never reviewed.
+    IdleUnreviewed,
 }
 
 #[cfg(feature = "planted")]
@@ -46,7 +48,7 @@ mod switch {
 
     impl Bug {
         /// All of them.
-        pub const ALL: [Self; 14] = [
+        pub const ALL: [Self; 15] = [
             Self::VirtualVisitKept,
             Self::ShelvedVisits,
             Self::TieByAge,
@@ -61,6 +63,7 @@ mod switch {
             Self::PlateauWindowOffByOne,
             Self::PromotionUnchecked,
             Self::ViewDependentStays,
+            Self::IdleUnreviewed,
         ];
     }
 

@@ -178,6 +178,9 @@ pub struct ViewCheck {
     pub sample: f64,
     /// Views that are put in disguise: at least one, all of them objective views.
     pub views: BTreeSet<ViewId>,
+    /// Final selection waits at most this long for a view check, beside the measured time of one
+    /// that it began itself (VCK-06).
+    pub lock_wait_ms: i64,
 }
 
 /// Budget in milliseconds relative to `run_start` (BUD, requirements c).

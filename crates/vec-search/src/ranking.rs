@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use vec_types::{NodeId, Operator, Score, SeedState};
+use vec_types::{NodeId, Operator, Score, SeedState, UnixMs};
 
 use crate::node::Node;
+use crate::retry::Retry;
 use crate::state::Run;
 use crate::{REVIEW_ATTEMPTS_MAX, ReviewVerdict};
 
@@ -59,11 +60,12 @@ fn slate(run: &Run, top_k: u32, admits: impl Fn(&Node) -> bool) -> Vec<&Node> {
 }
 
 /// The node to promote next: the best of the top k that is not promoted in this data epoch yet
-/// (PRO-01, O-PRO-1).
-pub(crate) fn next_promotion(run: &Run) -> Option<&Node> {
+/// (PRO-01, O-PRO-1) and that no fault of ours makes wait.
+pub(crate) fn next_promotion(run: &Run, at: UnixMs) -> Option<&Node> {
     slate(run, run.policy.promotion_top_k, |node| !is_gated(node))
         .into_iter()
-        .find(|node| !node.promotion.is_running() && !node.promotion.is_done(run.epoch))
+        .filter(|node| !node.promotion.is_running() && !node.promotion.is_done(run.epoch))
+        .find(|node| !run.is_paused(node.id, Retry::Run, at))
 }
 
 /// Candidates of final selection, best first; reviews may still be missing (FIN-05).

@@ -9,6 +9,7 @@ use vec_types::{
 };
 
 use crate::MechanismActive;
+use crate::decide::patience;
 use crate::inputs::{promotion_word, review_word};
 use crate::node::{Node, PlanView, PromotionState, Rerun, RerunStage, SEED_0};
 use crate::state::Run;
@@ -290,7 +291,10 @@ impl RunState {
     #[must_use]
     pub fn next_deadline(&self, at: UnixMs) -> Option<UnixMs> {
         let run = self.run_data().filter(|run| run.outcome.is_none())?;
-        run.deadlines().next_after(at)
+        let wait = patience::until(run).filter(|until| *until > at);
+        let deadline = run.deadlines().next_after(at);
+        let points = [deadline, wait, run.next_retry(at)];
+        points.into_iter().flatten().min()
     }
 
     /// When the driver must cut an effect in work (BUD-03, BUD-04, FIN-09); absent for an effect

@@ -5,8 +5,8 @@ mod past;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vec_search::{DraftMode, Effect, Event, ViewVerdict};
-use vec_types::{ExecName, FamilyId, NodeId, NodeStatus, Operator, RunNode, Score};
+use vec_search::{DraftMode, Effect, Event, Outcome, ViewVerdict};
+use vec_types::{ExecName, FamilyId, InfraFault, NodeId, NodeStatus, Operator, RunNode, Score};
 
 /// One node.
 #[derive(Debug, Clone)]
@@ -31,7 +31,9 @@ pub struct Entry {
     pub epochs: BTreeMap<ExecName, u32>,
     /// Outcome of its view check, never `unknown`.
     pub view: Option<ViewVerdict>,
-    /// View checks without a result.
+    /// Runs of its view checks that were cut for lack of time.
+    pub cuts: BTreeSet<ExecName>,
+    /// View checks without a result, cut ones apart.
     pub view_attempts: u32,
     /// Visits that it should have.
     pub visits: u64,
@@ -101,10 +103,33 @@ impl Book {
                     entry.mean = Some((*mean, *epoch));
                 }
             }
-            Event::ViewCheckResult { node, verdict, .. } => {
+            Event::EffectEnded {
+                effect: Effect::Execute { node, exec },
+                end:
+                    Outcome::Interrupted {
+                        fault: InfraFault::BudgetCut,
+                        ..
+                    },
+            } => {
+                if let Some(entry) = self.entry_mut(*node) {
+                    entry.cuts.insert(*exec);
+                }
+            }
+            Event::ViewCheckResult {
+                node,
+                attempt,
+                verdict,
+                ..
+            } => {
                 if let Some(entry) = self.entry_mut(*node) {
                     let is_unknown = *verdict == ViewVerdict::Unknown;
-                    entry.view_attempts += u32::from(is_unknown);
+                    let attempt = *attempt;
+                    let runs = [
+                        ExecName::ViewCheck { attempt },
+                        ExecName::ViewCheckConfirm { attempt },
+                    ];
+                    let is_cut = runs.iter().any(|exec| entry.cuts.contains(exec));
+                    entry.view_attempts += u32::from(is_unknown && !is_cut);
                     entry.view = entry.view.or((!is_unknown).then_some(*verdict));
                 }
             }
@@ -133,6 +158,7 @@ impl Book {
             mean: None,
             epochs: BTreeMap::new(),
             view: None,
+            cuts: BTreeSet::new(),
             view_attempts: 0,
             visits: 0,
             virtual_visits: 0,

@@ -1,17 +1,22 @@
 //! The world of a simulation: seeded outcomes and durations, with everything that may go wrong.
 
 use vec_search::{
-    Effect, Event, MethodState, Outcome, PlanResult, Policy, ReviewVerdict, RunState, ScoreResult,
+    Effect, Event, MethodState, Outcome, PlanResult, ReviewVerdict, RunState, ScoreResult,
 };
 use vec_types::{CandidateFault, Digest, ExecName, FamilyId, InfraFault, NodeId, Score, UnixMs};
 
+use crate::controls;
 use crate::driver::World;
 use crate::fixture::{commit, done, done_as, fault, plan_of, planned, scored, session, written};
+use crate::nature::Nature;
 use crate::random::Random;
 use crate::watch::Watch;
 
 /// Longest wall time of one view in milliseconds.
 const VIEW_MS: u64 = 20_000;
+
+/// A program that does not come to an end by itself.
+const ENDLESS_MS: i64 = 24 * 3_600_000;
 
 /// What a world is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +36,9 @@ pub struct Chaos {
     pub watch: Watch,
     random: Random,
     climate: Climate,
+    seed: u64,
+    /// Are control runs to say something else (see [`crate::controls`])?
+    is_permuted: bool,
 }
 
 impl Chaos {
@@ -45,6 +53,48 @@ impl Chaos {
             },
             random: Random::new(seed),
             climate,
+            seed,
+            is_permuted: false,
+        }
+    }
+
+    /// The same world, in which control runs say something else.
+    #[must_use]
+    pub fn permuted(self) -> Self {
+        Self {
+            is_permuted: true,
+            ..self
+        }
+    }
+
+    /// The program of a node, by what runs of it, and what it is like.
+    fn program(&self, state: &RunState, node: NodeId) -> (String, Nature) {
+        let commit = state.node(node).and_then(|node| node.commit.cloned());
+        let program = commit.map_or_else(|| node.to_string(), |c| c.runtime_key.to_string());
+        let nature = if self.climate.is_idle {
+            Nature::plain()
+        } else {
+            Nature::of(self.seed, &program)
+        };
+        (program, nature)
+    }
+
+    /// Checks find what programs are like. What was measured elsewhere is not of this world.
+    fn natures(&self, state: &RunState, event: &Event) {
+        match event {
+            Event::AblationResult {
+                node,
+                mechanism_active,
+                ..
+            } if !self.is_permuted => {
+                let (_, nature) = self.program(state, *node);
+                nature.bears_mechanism(*mechanism_active, || format!("node {node}"));
+            }
+            Event::ViewCheckResult { node, verdict, .. } => {
+                let (_, nature) = self.program(state, *node);
+                nature.bears_verdict(*verdict, || format!("node {node}"));
+            }
+            _ => {}
         }
     }
 
@@ -54,9 +104,10 @@ impl Chaos {
     }
 
     fn infra(&mut self) -> Outcome {
-        let fault = match self.random.below(3) {
+        let fault = match self.random.below(4) {
             0 => InfraFault::ScoreError,
             1 => InfraFault::InfraOom,
+            2 => InfraFault::BudgetCut,
             _ => InfraFault::Interrupted,
         };
         Outcome::Interrupted {
@@ -122,36 +173,26 @@ impl Chaos {
             CandidateFault::Timeout,
             CandidateFault::Hung,
         ];
-        if self.goes_wrong(1) {
+        let (program, nature) = self.program(state, node);
+        let is_check = exec == ExecName::Ablate || is_view_check(exec);
+        let may_crash = !(is_check && nature.is_sturdy);
+        if self.goes_wrong(1) && may_crash {
             return fault(faults[self.random.index(faults.len())]);
         }
-        if let Some(outcome) = self.check(state, policy, node, exec) {
-            return outcome;
-        }
-        // Some outputs are shared, so that identity groups and no-progress nodes exist.
-        let output = match self.random.below(10) {
-            0 => format!("shared/{exec}"),
-            _ => format!("{node}/{exec}"),
-        };
-        done(policy, exec, &output, self.random.ms(VIEW_MS))
-    }
-
-    /// Checks mostly find what seed 0 gave; a quarter of them does not.
-    fn check(
-        &mut self,
-        state: &RunState,
-        policy: &Policy,
-        node: NodeId,
-        exec: ExecName,
-    ) -> Option<Outcome> {
-        let share = match exec {
-            ExecName::Ablate | ExecName::ViewCheckConfirm { .. } => 50,
-            ExecName::ViewCheck { .. } => 75,
-            _ => return None,
-        };
-        let is_same = self.climate.is_idle || self.random.hits(share);
-        let before = state.node(node)?.digests.filter(|_| is_same)?;
-        done_as(policy, exec, before, self.random.ms(VIEW_MS))
+        let wall_ms = self.random.ms(VIEW_MS);
+        let began = self.watch.book.entry(node).map(|entry| &entry.epochs);
+        let began = began.and_then(|epochs| epochs.get(&exec)).copied();
+        let epoch = began.unwrap_or_else(|| state.epoch());
+        let view = state.node(node);
+        let is_same_data = view.as_ref().is_some_and(|node| node.seed_0_epoch == epoch);
+        // An import's seed 0 was measured elsewhere: only its digests are known.
+        let before = view
+            .and_then(|node| node.digests)
+            .filter(|_| is_check && nature.repeats(exec, is_same_data));
+        let text = nature.output(&program, exec, epoch, &mut self.random);
+        before
+            .and_then(|before| done_as(policy, exec, before, wall_ms))
+            .unwrap_or_else(|| done(policy, exec, &text, wall_ms))
     }
 
     fn score(&mut self, state: &RunState, effect: &Effect) -> Outcome {
@@ -213,12 +254,22 @@ impl Chaos {
 
 impl World for Chaos {
     fn run(&mut self, state: &RunState, effect: &Effect) -> (i64, Outcome) {
-        let duration = self.random.ms(self.climate.longest_ms);
-        (duration, self.outcome(state, effect))
+        let is_check = matches!(effect, Effect::Execute { exec, .. } if is_view_check(*exec));
+        let duration = if is_check && self.goes_wrong(2) {
+            ENDLESS_MS
+        } else {
+            self.random.ms(self.climate.longest_ms)
+        };
+        let outcome = self.outcome(state, effect);
+        if self.is_permuted {
+            return (duration, controls::permuted(state, effect, outcome));
+        }
+        (duration, outcome)
     }
 
     fn saw(&mut self, state: &RunState, at: UnixMs, event: &Event) {
         self.watch.saw(state, at, event);
+        self.natures(state, event);
     }
 
     fn dies(&mut self) -> bool {
@@ -228,6 +279,13 @@ impl World for Chaos {
         }
         dies
     }
+}
+
+const fn is_view_check(exec: ExecName) -> bool {
+    matches!(
+        exec,
+        ExecName::ViewCheck { .. } | ExecName::ViewCheckConfirm { .. }
+    )
 }
 
 /// A score a little above another one, for histories that are changed on purpose.

@@ -85,6 +85,7 @@ pub fn policy() -> Policy {
         },
         ablation: false,
         view_check: ViewCheck {
+            lock_wait_ms: 300_000,
             sample: 0.0,
             views: BTreeSet::from(["main".parse().expect("a view")]),
         },

@@ -41,10 +41,16 @@ words! {
         /// Control runs and view checks say what their outputs say; what is promoted or guarded has
         /// passed its view check.
         Checks = "checks",
+        /// Checks find what the program is like.
+        Nature = "nature",
+        /// Results of control runs change no decision.
+        Ablation = "ablation",
         /// No deadline moves later, and the hard end never moves.
         Deadlines = "deadlines",
         /// What is wanted is sorted, unique, has a deadline; one thing at a time with one node.
         Wanted = "wanted",
+        /// A retry after an infrastructure fault waits for the end of its pause.
+        Retries = "retries",
         /// Final selection writes the baseline first and replaces it only on a complete guard.
         Final = "final",
         /// A run ends, with every node settled and nothing wanted.

@@ -6,6 +6,7 @@
 //! | `driver/*`, `replay` | the controller's loop in miniature; what `verify --replay` does |
 //! | `fixture` | policies and results to build runs from, for the scenario tests too |
 //! | `random`, `policies`, `imports`, `chaos` | seeded policies, earlier runs and worlds |
+//! | `nature`, `controls` | what a program is like; a world with other results of control runs |
 //! | `simulation` | one seed: crashes, stops, jumps, new data, late results |
 //! | `invariant` | what must hold, by name |
 //! | `watch/*`, `book/*` | the checks, over an own fold of the events |
@@ -21,12 +22,14 @@
 pub mod batch;
 mod book;
 mod chaos;
+mod controls;
 mod coverage;
 mod driver;
 pub mod fixture;
 mod imports;
 mod invariant;
 mod naive;
+mod nature;
 mod policies;
 pub mod random;
 mod replay;
@@ -39,8 +42,10 @@ mod watch;
 mod words;
 
 pub use chaos::{Chaos, Climate, nudged};
+pub use controls::results as control_results;
 pub use driver::{Driver, Stored, World, cut};
 pub use invariant::{Invariant, breach, must};
+pub use nature::Nature;
 pub use replay::{fold, replay};
 pub use rules::{Rule, Tally};
 pub use simulation::{IDLE_EVERY, Simulation};

@@ -50,6 +50,7 @@ pub(crate) fn any(random: &mut Random) -> Policy {
     }
     policy.ablation = random.hits(50);
     policy.view_check.sample = f64::from(random.small(40)) / 100.0;
+    policy.view_check.lock_wait_ms = random.ms(60_000);
     policy.guard.fresh_seeds.truncate(2 + random.index(4));
     policy.promotion_seeds.truncate(random.index(3));
     policy

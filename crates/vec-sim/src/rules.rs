@@ -87,6 +87,8 @@ words! {
         MechanismIdle = "mechanism_idle",
         /// A control run without a comparable result.
         MechanismUnclear = "mechanism_unclear",
+        /// The same seed with other results of control runs.
+        ControlsPermuted = "controls_permuted",
         /// A view check of a sampled node.
         ViewSampled = "view_sampled",
         /// A view check in front of a promotion.
@@ -101,6 +103,8 @@ words! {
         ViewNondeterministic = "view_nondeterministic",
         /// A view check without a result.
         ViewUnknown = "view_unknown",
+        /// A view check that final selection stopped waiting for.
+        ViewGivenUp = "view_given_up",
         /// A finalist that its view check put out.
         SkippedViewCheck = "skipped_view_check",
         /// A seed at its child cap was passed over.

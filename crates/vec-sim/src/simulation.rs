@@ -9,13 +9,16 @@ use crate::chaos::{Chaos, Climate};
 use crate::driver::Driver;
 use crate::random::Random;
 use crate::rules::Rule;
-use crate::{fixture, fold, imports, must, policies, replay};
+use crate::{controls, fixture, fold, imports, must, policies, replay};
 
 /// Turns of one simulation before it counts as one that does not end.
 const TURNS_MAX: u32 = 20_000;
 
 /// Every `IDLE_EVERY`-th seed has every rule of the wrapper off.
 pub const IDLE_EVERY: u64 = 8;
+
+/// Every `PERMUTED_EVERY`-th seed with control runs is run a second time with other results of them.
+const PERMUTED_EVERY: u64 = 3;
 
 /// Longest jump of the clock in milliseconds.
 const JUMP_MS: u64 = 400_000;
@@ -28,7 +31,9 @@ pub struct Simulation {
     start: Vec<Event>,
     gets_data: bool,
     fate: Random,
-    trouble: u64,
+    climate: Climate,
+    /// The seed, if it is to be run again with other results of control runs.
+    again: Option<u64>,
 }
 
 impl Simulation {
@@ -54,8 +59,19 @@ impl Simulation {
                 .collect(),
             gets_data: !climate.is_idle && fate.hits(30),
             fate,
-            trouble: climate.trouble,
+            climate,
+            again: (seed.is_multiple_of(PERMUTED_EVERY) && policy.ablation).then_some(seed),
         }
+    }
+
+    /// The same in a world in which control runs say something else.
+    #[must_use]
+    pub fn permuted(seed: u64) -> Self {
+        let mut simulation = Self::new(seed);
+        let idle = Chaos::new(seed, simulation.climate);
+        simulation.driver = Driver::idle(idle.permuted(), fixture::T0);
+        simulation.again = None;
+        simulation
     }
 
     /// Runs to the end and checks what must hold there.
@@ -68,7 +84,8 @@ impl Simulation {
         }
         for _ in 0..TURNS_MAX {
             if self.driver.state.outcome().is_some() || !self.driver.step() {
-                return self.check_end();
+                self.check_end();
+                return self.check_controls();
             }
             self.tally_end();
             self.disturb();
@@ -88,13 +105,13 @@ impl Simulation {
     fn disturb(&mut self) {
         self.late_results();
         let is_open = self.driver.state.outcome().is_none();
-        if is_open && self.fate.hits(self.trouble / 5) {
+        if is_open && self.fate.hits(self.climate.trouble / 5) {
             self.add(Rule::Crash);
             self.driver.crash();
         }
         self.jump();
         self.mount_data();
-        if self.driver.state.outcome().is_none() && self.fate.hits(self.trouble / 20) {
+        if self.driver.state.outcome().is_none() && self.fate.hits(self.climate.trouble / 20) {
             self.stop();
         }
         self.reopen();
@@ -110,7 +127,7 @@ impl Simulation {
     fn jump(&mut self) {
         let is_final = self.driver.state.phase() == Phase::Final;
         let rarity = if is_final { 3 } else { 15 };
-        if !self.fate.hits(self.trouble / rarity) {
+        if !self.fate.hits(self.climate.trouble / rarity) {
             return;
         }
         self.add(Rule::ClockJump);
@@ -198,6 +215,15 @@ impl Simulation {
             self.add(Rule::Reopened);
             self.driver.resume();
         }
+    }
+
+    /// ABL-05.
+    fn check_controls(&mut self) {
+        let Some(seed) = self.again else { return };
+        let mut other = Self::permuted(seed);
+        other.run();
+        self.add(Rule::ControlsPermuted);
+        controls::decide_nothing(&self.driver.stored, &other.driver.stored);
     }
 
     fn check_end(&self) {

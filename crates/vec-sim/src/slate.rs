@@ -76,9 +76,16 @@ impl Slate {
     }
 
     /// The next promotion in this epoch.
-    pub(crate) fn promotion(&self, top_k: u32, epoch: u32) -> Option<NodeId> {
+    pub(crate) fn promotion(
+        &self,
+        top_k: u32,
+        epoch: u32,
+        is_paused: &dyn Fn(NodeId) -> bool,
+    ) -> Option<NodeId> {
         let best = self.best(top_k, |one| !one.is_gated);
-        let mut open = best.into_iter().filter(|one| one.mean_epoch != Some(epoch));
+        let mut open = best
+            .into_iter()
+            .filter(|one| one.mean_epoch != Some(epoch) && !is_paused(one.id));
         open.next().map(|one| one.id)
     }
 

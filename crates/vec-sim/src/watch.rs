@@ -9,6 +9,7 @@ mod effects;
 mod finale;
 mod promotion;
 mod ranking;
+mod retries;
 mod selection;
 mod shelved;
 mod standings;
@@ -35,6 +36,7 @@ pub struct Watch {
     checks: checks::Checks,
     effects: effects::Effects,
     finale: finale::Finale,
+    retries: retries::Retries,
     selection: selection::Selection,
     draws: u64,
     created: u64,
@@ -59,9 +61,12 @@ impl Watch {
         self.tally.event(event);
         self.selection
             .saw(state, &self.book, event, &mut self.tally);
-        ranking::saw(state, &self.book, event, &mut self.tally);
+        let is_paused = |node| self.retries.is_paused(node, at);
+        ranking::saw(state, &self.book, (event, &is_paused), &mut self.tally);
+        self.retries.saw(at, event);
         promotion::saw(state, &self.book, event);
-        self.checks.saw(state, &self.book, event);
+        self.checks
+            .saw(state, &self.book, (at, event), &mut self.tally);
         self.write(state, event);
         self.times(state, event);
         self.shelved.saw(state, event, &mut self.tally);

@@ -1,8 +1,10 @@
 //! A few dozen seeds of everything, and that a seed decides everything.
 
+use std::collections::BTreeSet;
+
 use vec_search::{Event, Outcome, ScoreResult};
 use vec_sim::batch::{self, Batch, simulate};
-use vec_sim::{nudged, replay, report};
+use vec_sim::{Simulation, control_results, nudged, replay, report};
 
 #[test]
 fn forty_seeds_keep_every_invariant() {
@@ -46,4 +48,35 @@ fn replay_finds_every_changed_score() {
         assert!(found.is_err(), "score in batch {index}");
     }
     assert!(changed > 10, "{changed}");
+}
+
+/// A simulation with control runs compares both worlds itself; here: the results are really others.
+#[test]
+fn the_other_world_has_other_results_of_control_runs() {
+    let mut changes = BTreeSet::new();
+    for seed in 0..20 {
+        let mut mine = Simulation::new(seed);
+        mine.run();
+        let mut other = Simulation::permuted(seed);
+        other.run();
+        let words = |simulation: &Simulation| {
+            let results = control_results(&simulation.driver.stored).into_iter();
+            let words = results.filter_map(|event| match event {
+                Event::AblationResult {
+                    node,
+                    mechanism_active,
+                    ..
+                } => Some((node.0, format!("{mechanism_active:?}"))),
+                _ => None,
+            });
+            words.collect::<Vec<_>>()
+        };
+        for ((node, before), (same, after)) in words(&mine).into_iter().zip(words(&other)) {
+            assert_eq!(node, same);
+            changes.insert(format!("{before} {after}"));
+        }
+    }
+    for change in ["Yes No", "No Yes", "Yes Unclear", "No Unclear"] {
+        assert!(changes.contains(change), "{change}: {changes:?}");
+    }
 }

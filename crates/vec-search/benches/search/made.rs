@@ -70,6 +70,7 @@ fn policy(max_nodes: u32, imports: u32) -> Policy {
         },
         ablation: false,
         view_check: ViewCheck {
+            lock_wait_ms: 300_000,
             sample: 0.0,
             views: RULERS.iter().map(|r| r.parse().expect("id")).collect(),
         },

@@ -8,6 +8,7 @@ use super::start;
 use crate::checks::{self, Course};
 use crate::inputs::checks_digest;
 use crate::node::Node;
+use crate::retry::Retry;
 use crate::state::Run;
 use crate::{Effect, Event, MechanismActive};
 
@@ -40,15 +41,15 @@ fn move_on(run: &Run, node: &Node, at: UnixMs) -> Vec<Event> {
 }
 
 /// Begins a node's view check or goes on with it, unless one that promotion or final selection asked
-/// for is under way.
-pub(super) fn begin(run: &Run, node: &Node) -> Vec<Event> {
+/// for is under way or a fault of ours makes it wait.
+pub(super) fn begin(run: &Run, node: &Node, at: UnixMs) -> Vec<Event> {
     let begun = run.checking.iter().filter_map(|id| run.node(*id));
     let mut settled = begun.filter(|other| other.settled().is_some());
     let is_busy = |other: &Node| match checks::course(run, other) {
         Course::Needs(effect) => run.is_in_work(&effect),
         Course::Over(..) => false,
     };
-    if settled.any(is_busy) {
+    if settled.any(is_busy) || run.is_paused(node.id, Retry::Run, at) {
         return Vec::new();
     }
     match checks::course(run, node) {

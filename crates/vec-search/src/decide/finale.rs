@@ -3,10 +3,11 @@
 
 use vec_types::{ExecName, NodeId, Phase, UnixMs};
 
-use super::{checks, guarding, next_rerun, promotion, review, start};
+use super::{checks, guarding, next_rerun, patience, promotion, review, start};
 use crate::inputs::tree_digest;
-use crate::node::RerunStage;
+use crate::node::{Node, RerunStage};
 use crate::ranking::{final_candidates, is_reviewed};
+use crate::retry::Retry;
 use crate::state::{Finale, Run};
 use crate::{Effect, Event, REVIEW_ATTEMPTS_MAX, ReviewVerdict, SkipReason};
 
@@ -15,7 +16,7 @@ pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
         return Vec::new();
     }
     let Some(finale) = &run.finale else {
-        return begin(run);
+        return patience::over(run, at).unwrap_or_else(|| begin(run));
     };
     let steps: [fn(&Run, &Finale, UnixMs) -> Step; 4] =
         [place_baseline, reviews, view_checks, missing_seeds];
@@ -129,6 +130,10 @@ fn reviews(run: &Run, finale: &Finale, at: UnixMs) -> Step {
         if at >= run.deadlines().guard_deadline {
             return skip(node.id, SkipReason::Deadline);
         }
+        if run.is_paused(node.id, Retry::Review, at) {
+            waits = true;
+            continue;
+        }
         let effect = review::next_attempt(run, node.id);
         match effect.filter(|effect| !run.is_in_work(effect)) {
             Some(effect) => return Step::Do(start(effect)),
@@ -138,29 +143,28 @@ fn reviews(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     if waits { Step::Wait } else { Step::Passed }
 }
 
-/// Missing view checks, one candidate after another (FIN-05).
+/// Missing view checks, one candidate after another (FIN-05), none of them for longer than final
+/// selection waits (VCK-06).
 fn view_checks(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     if finale.guard.is_some() {
         return Step::Passed;
     }
-    for node in finale.remaining().filter_map(|id| run.node(id)) {
-        if node.view.is_fit() {
-            continue;
-        }
-        if node.view.is_out() {
-            return skip(node.id, SkipReason::ViewCheck);
-        }
-        if at >= run.deadlines().guard_deadline {
-            return skip(node.id, SkipReason::Deadline);
-        }
-        let batch = checks::begin(run, node);
-        return if batch.is_empty() {
-            Step::Wait
-        } else {
-            Step::Do(batch)
-        };
+    let mut remaining = finale.remaining().filter_map(|id| run.node(id));
+    if let Some(node) = remaining.find(|node| node.view.is_out()) {
+        return skip(node.id, SkipReason::ViewCheck);
     }
-    Step::Passed
+    let Some(node) = patience::turn(run, finale, at) else {
+        return Step::Passed;
+    };
+    if at >= run.deadlines().guard_deadline {
+        return skip(node.id, SkipReason::Deadline);
+    }
+    let batch = patience::over(run, at).unwrap_or_else(|| checks::begin(run, node, at));
+    if batch.is_empty() {
+        Step::Wait
+    } else {
+        Step::Do(batch)
+    }
 }
 
 /// Missing promotion seeds, one candidate after another (FIN-06).
@@ -171,11 +175,13 @@ fn missing_seeds(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     if run.promoting.is_some() {
         return Step::Wait;
     }
-    let missing = finale.remaining().filter_map(|id| run.node(id));
-    let Some(node) = missing
-        .into_iter()
-        .find(|node| !node.promotion.is_done(run.epoch))
-    else {
+    let missing = || {
+        let remaining = finale.remaining().filter_map(|id| run.node(id));
+        remaining.filter(|node| !node.promotion.is_done(run.epoch))
+    };
+    let is_paused = |node: &&Node| run.is_paused(node.id, Retry::Run, at);
+    let ready = missing().find(|node| !is_paused(node));
+    let Some(node) = ready.or_else(|| missing().next()) else {
         return Step::Passed;
     };
     if node.promotion.is_out(run.epoch) {
@@ -183,6 +189,9 @@ fn missing_seeds(run: &Run, finale: &Finale, at: UnixMs) -> Step {
     }
     if at >= run.deadlines().guard_deadline {
         return skip(node.id, SkipReason::Deadline);
+    }
+    if is_paused(&node) {
+        return Step::Wait;
     }
     Step::Do(vec![promotion::started(run, node)])
 }

@@ -5,22 +5,23 @@ use vec_types::{ExecName, NodeId, Phase, ProgramSeed, Score, UnixMs};
 
 use super::{checks, first_failure, next_rerun, start};
 use crate::inputs::{promotion_digest, tree_digest};
-use crate::node::{Node, PromotionState, RerunStage, SEED_0};
+use crate::node::{Node, PromotionState, Rerun, RerunStage, SEED_0};
 use crate::planted::{self, Bug};
 use crate::ranking::next_promotion;
+use crate::retry::is_cut;
 use crate::state::Run;
 use crate::{Event, PromotionFailure};
 
 /// Starts the next promotion during search (O-PRO-1: after every settlement and completion).
 pub(super) fn sweep(run: &Run, at: UnixMs) -> Vec<Event> {
     let may = run.phase == Phase::Search && at < run.times.cutoff && run.promoting.is_none();
-    match may.then(|| next_promotion(run)).flatten() {
+    match may.then(|| next_promotion(run, at)).flatten() {
         None => Vec::new(),
         Some(node) if node.view.is_fit() || planted::is(Bug::PromotionUnchecked) => {
             vec![started(run, node)]
         }
         // VCK-03: its view check comes first.
-        Some(node) => checks::begin(run, node),
+        Some(node) => checks::begin(run, node, at),
     }
 }
 
@@ -112,12 +113,15 @@ fn failed(node: &Node, epoch: u32, cause: PromotionFailure, why: String) -> Even
     }
 }
 
-/// A fault of the program weighs more than one of ours: trying again would not help.
+/// A fault of the program weighs more than one of ours: trying again would not help. A run that was
+/// only cut for lack of time is no fault.
 fn cause(node: &Node, execs: &[ExecName]) -> PromotionFailure {
-    let stages = execs.iter().filter_map(|exec| node.reruns.get(exec));
-    let is_faulty = |stage: &RerunStage| matches!(stage, RerunStage::Faulty { .. });
-    if stages.into_iter().any(|rerun| is_faulty(&rerun.stage)) {
+    let runs = || execs.iter().filter_map(|exec| node.reruns.get(exec));
+    let is_faulty = |run: &Rerun| matches!(run.stage, RerunStage::Faulty { .. });
+    if runs().any(is_faulty) {
         PromotionFailure::Faulty
+    } else if runs().filter_map(Rerun::lost).all(is_cut) {
+        PromotionFailure::Abandoned
     } else {
         PromotionFailure::Lost
     }

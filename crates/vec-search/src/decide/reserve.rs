@@ -1,7 +1,7 @@
 //! The measured final reserve (RSV): what final selection would need for the candidates of now. It
 //! only moves cutoff earlier, by whole minutes, to at most half the run.
 
-use vec_types::{ExecName, NodeId, Phase, ProgramSeed, UnixMs};
+use vec_types::{NodeId, Phase, ProgramSeed, UnixMs};
 
 use crate::inputs::tree_digest;
 use crate::node::{Node, SEED_0};
@@ -18,6 +18,9 @@ const REVIEW_MS: i64 = 10 * 60_000;
 
 /// Share of the time limit that stands for an execution that was never measured (RSV-05).
 const COLD_FRACTION: i64 = 4;
+
+/// The run in disguise and, if its output differs, the confirming one (VCK-02).
+pub(super) const CHECK_RUNS: i64 = 2;
 
 pub(super) fn advance(run: &Run, _: UnixMs) -> Vec<Event> {
     let Some(reserve) = &run.policy.reserve else {
@@ -46,34 +49,31 @@ fn estimate(run: &Run, reserve: &Reserve) -> i64 {
     if candidates.is_empty() {
         return 0;
     }
-    let run_ms = |node: &Node| {
-        Measured::of(node, reserve)
-            .run_ms
-            .saturating_add(reserve.queue_ms)
-    };
-    let place_ms = |node: &Node| Measured::of(node, reserve).place_ms;
-    let checks: i64 = candidates
+    let measured = |node: &Node| Measured::of(run, node, reserve);
+    let own: i64 = candidates
         .iter()
         .map(|node| {
-            let runs = missing_seeds(run, node) + i64::from(!node.view.is_fit());
-            review_ms(run, node) + runs * run_ms(node)
+            let times = measured(node);
+            let seeds_ms = missing_seeds(run, node).saturating_mul(times.run_ms);
+            let checks_ms = missing_checks(node).saturating_mul(times.check_ms);
+            review_ms(run, node)
+                .saturating_add(seeds_ms)
+                .saturating_add(checks_ms)
         })
-        .sum();
-    let worst_run = candidates
-        .iter()
-        .map(|node| run_ms(node))
-        .max()
-        .unwrap_or(0);
-    let worst_place = candidates
-        .iter()
-        .map(|node| place_ms(node))
-        .max()
-        .unwrap_or(0);
-    let anchor = run.anchor();
+        .fold(0, i64::saturating_add);
+    let worst = |of: fn(&Measured) -> i64| {
+        let each = candidates.iter().map(|node| of(&measured(node)));
+        let anchor = run.anchor().map_or(0, |anchor| of(&measured(anchor)));
+        each.max().unwrap_or(0).saturating_add(anchor)
+    };
     let fresh = i64::try_from(run.policy.guard.fresh_seeds.len()).unwrap_or(i64::MAX);
-    let guard = fresh.saturating_mul(worst_run.saturating_add(anchor.map_or(0, run_ms)));
-    let places = worst_place.saturating_add(anchor.map_or(0, place_ms));
-    checks.saturating_add(guard).saturating_add(places)
+    let guard = fresh.saturating_mul(worst(|times| times.run_ms));
+    own.saturating_add(guard)
+        .saturating_add(worst(|times| times.place_ms))
+}
+
+fn missing_checks(node: &Node) -> i64 {
+    if node.view.is_fit() { 0 } else { CHECK_RUNS }
 }
 
 fn review_ms(run: &Run, node: &Node) -> i64 {
@@ -92,33 +92,42 @@ fn missing_seeds(run: &Run, node: &Node) -> i64 {
     i64::try_from(missing.count()).unwrap_or(i64::MAX)
 }
 
-/// Times of one program: all objective views one after another, and a cold run on the final view.
+/// Times of one program, each with the wait for a scoring worker, but for the last.
 struct Measured {
+    /// All objective views one after another.
     run_ms: i64,
+    /// All checked views one after another, cold: a view check trains anew (VCK-05).
+    check_ms: i64,
+    /// A cold run on the final view.
     place_ms: i64,
 }
 
 impl Measured {
-    fn of(node: &Node, reserve: &Reserve) -> Self {
-        // A control run is evidence only (ABL-05).
-        let reruns = node
-            .reruns
-            .iter()
-            .filter(|(exec, _)| **exec != ExecName::Ablate);
-        let report = reruns.filter_map(|(_, rerun)| rerun.report());
-        let reports = node.seed_0_report().into_iter().chain(report);
-        let all = reports.map(|report| report.wall_ms.values().sum::<i64>());
+    fn of(run: &Run, node: &Node, reserve: &Reserve) -> Self {
         let longest = i64::from(node.longest_view_ms);
+        let with_queue = |ms: i64| ms.saturating_add(reserve.queue_ms);
         if node.score(SEED_0).is_none() || longest == 0 {
             let cold = reserve.time_limit_ms / COLD_FRACTION;
             return Self {
-                run_ms: cold,
+                run_ms: with_queue(cold),
+                check_ms: with_queue(cold),
                 place_ms: cold,
             };
         }
+        let all = node
+            .reports()
+            .map(|report| report.wall_ms.values().sum::<i64>());
+        let checked = run.policy.view_check.views.iter();
+        let checked = checked.map(|view| node.longest_ms(view)).sum();
         Self {
-            run_ms: all.max().unwrap_or(longest),
-            place_ms: longest.saturating_mul(3) / 2,
+            run_ms: with_queue(all.max().unwrap_or(longest)),
+            check_ms: with_queue(cold_ms(checked)),
+            place_ms: cold_ms(longest),
         }
     }
+}
+
+/// A program that starts cold takes half as much again (RSV-05).
+pub(super) const fn cold_ms(measured_ms: i64) -> i64 {
+    measured_ms.saturating_mul(3) / 2
 }

@@ -6,6 +6,7 @@ use vec_types::{Operator, Phase, SeedState, StopReason, UnixMs};
 use super::rescore;
 use crate::failure::SeedRule;
 use crate::node::Node;
+use crate::retry::Retry;
 use crate::state::Run;
 use crate::{Event, SEED_ATTEMPTS_MAX, SeedProgram};
 
@@ -17,7 +18,7 @@ pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
     if dead.is_none()
         && at < run.times.cutoff
         && has_room(run)
-        && let Some(seed) = next_seed(run)
+        && let Some(seed) = next_seed(run, at)
     {
         return vec![created(run, seed)];
     }
@@ -29,6 +30,8 @@ pub(super) fn advance(run: &Run, at: UnixMs) -> Vec<Event> {
     match dead {
         _ if rescore::is_due(run, at) && dead.is_none() => Vec::new(),
         _ if !run.running.is_empty() => Vec::new(),
+        // One that is only paused.
+        None if at < run.times.cutoff && untried(run).next().is_some() => Vec::new(),
         Some(detail) => super::end::stop(run, StopReason::Infra, detail),
         None => vec![Event::PhaseChange {
             from: Phase::Seeding,
@@ -42,6 +45,11 @@ pub(super) fn has_room(run: &Run) -> bool {
     run.running.len() < limit
 }
 
+/// Nodes of a seed program so far.
+pub(crate) fn tried(run: &Run, seed: &SeedProgram) -> u32 {
+    u32::try_from(attempts(run, seed).count()).unwrap_or(u32::MAX)
+}
+
 fn attempts<'a>(run: &'a Run, seed: &'a SeedProgram) -> impl Iterator<Item = &'a Node> {
     run.nodes.iter().filter(move |node| {
         node.is_own() && node.seed.as_ref().is_some_and(|own| own.id == seed.id)
@@ -51,20 +59,24 @@ fn attempts<'a>(run: &'a Run, seed: &'a SeedProgram) -> impl Iterator<Item = &'a
 /// A seed program without a node, or whose last node was shelved through no fault of its own; a
 /// run must not die of one interrupted scoring call.
 fn may_be_tried(run: &Run, seed: &SeedProgram) -> bool {
-    let tried = u32::try_from(attempts(run, seed).count()).unwrap_or(u32::MAX);
     let last_is_shelved = attempts(run, seed)
         .last()
         .is_none_or(|node| node.settled().is_some() && is_tried_again(node));
-    tried < SEED_ATTEMPTS_MAX && last_is_shelved
+    tried(run, seed) < SEED_ATTEMPTS_MAX && last_is_shelved
 }
 
 fn is_tried_again(node: &Node) -> bool {
     node.consequence().seed_program == SeedRule::TriedAgain
 }
 
-fn next_seed(run: &Run) -> Option<&SeedProgram> {
-    let seeds = &run.policy.seed_programs;
-    seeds.iter().find(|seed| may_be_tried(run, seed))
+fn untried(run: &Run) -> impl Iterator<Item = &SeedProgram> {
+    let seeds = run.policy.seed_programs.iter();
+    seeds.filter(|seed| may_be_tried(run, seed))
+}
+
+fn next_seed(run: &Run, at: UnixMs) -> Option<&SeedProgram> {
+    let is_paused = |node: &Node| run.is_paused(node.id, Retry::Run, at);
+    untried(run).find(|seed| !attempts(run, seed).last().is_some_and(is_paused))
 }
 
 fn created(run: &Run, seed: &SeedProgram) -> Event {

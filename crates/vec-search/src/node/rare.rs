@@ -38,6 +38,7 @@ static NONE: Facts = Facts {
     view: ViewState {
         verdict: None,
         attempts: 0,
+        cuts: 0,
         trigger: ViewTrigger::Sample,
     },
 };

@@ -77,6 +77,14 @@ impl Rerun {
         }
     }
 
+    /// The fault of ours that it ended with.
+    pub(crate) const fn lost(&self) -> Option<InfraFault> {
+        match &self.stage {
+            RerunStage::Lost { fault, .. } => Some(*fault),
+            _ => None,
+        }
+    }
+
     /// Why it will never give a result.
     pub(crate) fn failure(&self) -> Option<String> {
         match &self.stage {

@@ -39,6 +39,11 @@ fn checks(policy: &Policy, problems: &mut Problems) {
         (0.0..=1.0).contains(&sample),
         format!("viewcheck.sample must be in 0..=1, found {sample}"),
     );
+    let wait = policy.view_check.lock_wait_ms;
+    problems.must(
+        wait >= 0,
+        format!("viewcheck.lock_wait must not be negative, found {wait} ms"),
+    );
     problems.must(!views.is_empty(), "view_check_views names no view");
     let objective = policy.objective_views();
     for view in views {

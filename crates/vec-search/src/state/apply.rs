@@ -4,7 +4,10 @@
 use vec_types::{InfraFault, Operator, Phase, StopReason, UnixMs};
 
 use super::{Drawn, Run, RunOutcome, apply_effect, apply_final, apply_import, apply_tree};
+use crate::checks;
+use crate::decide::patience;
 use crate::node::{Ended, Ending, Stage};
+use crate::retry::{Retry, is_cut};
 use crate::{DraftMode, Effect, Event, ViewVerdict};
 
 pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
@@ -63,10 +66,10 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
                 node.refuted = Some(text.clone());
             }
         }
-        Event::AblationResult { .. } | Event::ViewCheckResult { .. } => conclude(run, event),
+        Event::AblationResult { .. } | Event::ViewCheckResult { .. } => conclude(run, at, event),
         Event::PromotionStart { .. } => apply_final::start_promotion(run, event),
         Event::PromotionDone { .. } | Event::PromotionFailed { .. } => {
-            apply_final::end_promotion(run, event);
+            apply_final::end_promotion(run, at, event);
         }
         Event::Stop { reason, detail, .. } => stop(run, at, *reason, detail),
         Event::FinalStart { .. }
@@ -76,6 +79,16 @@ pub(super) fn apply(run: &mut Run, at: UnixMs, event: &Event) {
         | Event::FinalGuardRefused { .. }
         | Event::WinnerChosen { .. } => apply_final::finale(run, event),
     }
+    note_wait(run, at);
+}
+
+/// Since when final selection waits for the view check that it waits for now.
+fn note_wait(run: &mut Run, at: UnixMs) {
+    let before = run.awaited;
+    run.awaited = patience::awaited(run, at).map(|node| match before {
+        Some((same, since)) if same == node => (node, since),
+        _ => (node, at),
+    });
 }
 
 /// Sessions of the dead process end as interrupted (ENG-14, b.2 item 10); the rest stays wanted.
@@ -83,6 +96,8 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
     run.resumes = start;
     // Time without a controller is not time of a review.
     run.review_since.values_mut().for_each(|since| *since = at);
+    // Nor is it time that final selection waited.
+    run.awaited = None;
     // A request that was carried out is done with; one that a dead controller left still holds.
     if run.outcome.take().is_some() {
         run.stop_requested = None;
@@ -111,7 +126,7 @@ fn resume(run: &mut Run, at: UnixMs, start: u32) {
 }
 
 /// What a check found.
-fn conclude(run: &mut Run, event: &Event) {
+fn conclude(run: &mut Run, at: UnixMs, event: &Event) {
     match event {
         Event::AblationResult {
             node,
@@ -126,12 +141,20 @@ fn conclude(run: &mut Run, event: &Event) {
             node: id, verdict, ..
         } => {
             run.checking.remove(id);
+            apply_final::drop_checks(run, |node| node == *id);
             let Some(node) = run.node_mut(*id) else {
                 return;
             };
-            match verdict {
-                ViewVerdict::Unknown => node.view.attempts += 1,
-                verdict => node.view.verdict = Some(*verdict),
+            if *verdict != ViewVerdict::Unknown {
+                node.view.verdict = Some(*verdict);
+                return;
+            }
+            let fault = checks::fault(node);
+            node.view.attempts += 1;
+            node.view.cuts += u32::from(fault.is_some_and(is_cut));
+            let counted = node.view.counted();
+            if fault.is_some() {
+                run.pause(*id, Retry::Run, at, counted);
             }
         }
         _ => {}

@@ -13,6 +13,7 @@ use crate::node::{
     Build, Ended, Ending, Engineered, Faulty, GenFault, Kept, Node, PackedPlan, RerunStage, SEED_0,
     Scored, Stage,
 };
+use crate::retry::Retry;
 use crate::{
     CommitInfo, Effect, ExecReport, ExecResult, MethodState, Outcome, PlanResult, ReviewVerdict,
     ScoreResult, SessionReport, ViewTrigger,
@@ -118,8 +119,13 @@ pub(super) fn ended(run: &mut Run, at: UnixMs, effect: &Effect, end: &Outcome) {
                 let ms = at.since_ms(since).max(0);
                 run.longest_review_ms = Some(run.longest_review_ms.unwrap_or(0).max(ms));
             }
-            if let Some(node) = run.node_mut(*node) {
-                end_review(node, end);
+            let Some(reviewed) = run.node_mut(*node) else {
+                return;
+            };
+            end_review(reviewed, end);
+            let review = reviewed.review;
+            if review.verdict.is_none() {
+                run.pause(*node, Retry::Review, at, review.attempts);
             }
         }
         Effect::Execute { node, exec } | Effect::Score { node, exec } if *exec != SEED_0 => {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use vec_types::{ExecName, NodeId};
+use vec_types::{ExecName, InfraFault, NodeId, UnixMs};
 
 use super::index::ranked;
 use super::{Finale, GuardRun, Run, Winner};
-use crate::node::{Mean, Promotion, PromotionState};
+use crate::decide::patience::is_check;
+use crate::node::{Mean, Node, Promotion, PromotionState, Rerun};
+use crate::retry::{Retry, is_cut};
 use crate::{Effect, Event, GuardVerdict, PROMOTION_ATTEMPTS_MAX, PromotionFailure};
 
 pub(super) fn start_promotion(run: &mut Run, event: &Event) {
@@ -32,7 +34,7 @@ pub(super) fn start_promotion(run: &mut Run, event: &Event) {
     run.promoting = Some(*id);
 }
 
-pub(super) fn end_promotion(run: &mut Run, event: &Event) {
+pub(super) fn end_promotion(run: &mut Run, at: UnixMs, event: &Event) {
     let (Event::PromotionDone { node: id, .. } | Event::PromotionFailed { node: id, .. }) = event
     else {
         return;
@@ -50,6 +52,7 @@ pub(super) fn end_promotion(run: &mut Run, event: &Event) {
         return;
     };
     let before = ranked(node);
+    let fault = lost_run(node);
     let promotion = &mut node.promotion;
     promotion.generation += 1;
     promotion.state = PromotionState::Idle;
@@ -65,7 +68,23 @@ pub(super) fn end_promotion(run: &mut Run, event: &Event) {
         } => failed(promotion, *epoch, *cause, why),
         _ => {}
     }
+    let (lost, _) = promotion.lost;
     index.rank(before, node);
+    match fault {
+        Some(fault) if is_cut(fault) => run.pause(*id, Retry::Run, at, 1),
+        Some(_) => run.pause(*id, Retry::Run, at, lost),
+        None => {}
+    }
+}
+
+/// The fault of ours that a run of the present promotion came to; one that counts before a cut.
+fn lost_run(node: &Node) -> Option<InfraFault> {
+    let PromotionState::Running { execs, .. } = &node.promotion.state else {
+        return None;
+    };
+    let runs = execs.iter().filter_map(|exec| node.reruns.get(exec));
+    runs.filter_map(Rerun::lost)
+        .min_by_key(|fault| is_cut(*fault))
 }
 
 /// Out for this epoch, or free to start again with the next generation (O-PRO-1, PRO-06).
@@ -102,6 +121,7 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
                 verdict: None,
                 placed: BTreeMap::new(),
             });
+            drop_checks(run, |node| !candidates.contains(&node));
             add_rerun(run, *baseline, ExecName::Final);
         }
         Event::FinalGuardRefused { why } => run.refused = Some(why.clone()),
@@ -115,6 +135,7 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
             if let Some(finale) = &mut run.finale {
                 finale.skipped.insert(*node, *why);
             }
+            drop_checks(run, |skipped| skipped == *node);
         }
         Event::GuardStart {
             candidate,
@@ -135,6 +156,12 @@ pub(super) fn finale(run: &mut Run, event: &Event) {
         Event::GuardResult { .. } => guard_result(run, event),
         _ => {}
     }
+}
+
+/// View checks that nobody waits for any more would only hold up the others (VCK-06).
+pub(super) fn drop_checks(run: &mut Run, is_over: impl Fn(NodeId) -> bool) {
+    run.in_work
+        .retain(|_, effect| !(is_check(effect) && is_over(effect.node())));
 }
 
 fn add_rerun(run: &mut Run, node: NodeId, exec: ExecName) {

@@ -5,11 +5,13 @@ use vec_types::{InfraFault, NodeId, NodeStatus, Operator, UnixMs};
 
 use super::Run;
 use crate::Event;
-use crate::failure::{Consequence, Streak};
+use crate::decide::seeding;
+use crate::failure::{Consequence, SeedRule, Streak};
 use crate::node::{
     Build, Children, Ended, Ending, Engineered, Facts, Node, PackedPlan, Review, Settled, Stage,
 };
 use crate::planted::{self, Bug};
+use crate::retry::Retry;
 use crate::{CarriedKind, MethodState};
 
 pub(super) fn create(run: &mut Run, at: UnixMs, event: &Event) {
@@ -146,6 +148,19 @@ pub(super) fn settle(run: &mut Run, at: UnixMs, event: &Event) {
     run.running.remove(id);
     leave_work(run, *id);
     take_effect(run, *id);
+    pause_seed(run, *id, at);
+}
+
+/// A seed program that was shelved is tried again, but not at once.
+fn pause_seed(run: &mut Run, id: NodeId, at: UnixMs) {
+    let Some(node) = run.node(id) else { return };
+    if node.consequence().seed_program != SeedRule::TriedAgain {
+        return;
+    }
+    if let Some(seed) = &node.seed {
+        let tried = seeding::tried(run, seed);
+        run.pause(id, Retry::Run, at, tried);
+    }
 }
 
 fn cut(stage: Stage, budget_cut: bool, detail: &str) -> Ending {

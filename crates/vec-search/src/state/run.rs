@@ -12,6 +12,7 @@ use super::names::Names;
 use super::{ResumeRefused, RunOutcome};
 use crate::mt19937::Mt19937;
 use crate::node::{Node, Rerun};
+use crate::retry::Retry;
 use crate::{Deadlines, Effect, EffectId, GuardVerdict, Policy, SkipReason};
 
 /// Everything after `run_start`.
@@ -29,6 +30,10 @@ pub(crate) struct Run {
     pub suspended: BTreeSet<NodeId>,
     /// Nodes whose view check has begun and has no result.
     pub checking: BTreeSet<NodeId>,
+    /// The node whose view check final selection waits for, and since when (VCK-06).
+    pub awaited: Option<(NodeId, UnixMs)>,
+    /// What an infrastructure fault ended is not tried again before then.
+    pub pauses: BTreeMap<(NodeId, Retry), UnixMs>,
     pub promoting: Option<NodeId>,
     /// Objective views, sorted.
     pub views: Vec<ViewId>,
@@ -113,6 +118,8 @@ impl Run {
             suspended: BTreeSet::new(),
             promoting: None,
             checking: BTreeSet::new(),
+            awaited: None,
+            pauses: BTreeMap::new(),
             views: policy.objective_views().into_iter().cloned().collect(),
             index: Index::default(),
             names: Names::default(),

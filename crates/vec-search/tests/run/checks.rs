@@ -1,11 +1,12 @@
 //! Control runs and view checks, outcome by outcome (ABL, VCK).
 
 use vec_search::{
-    Event, MechanismActive, Outcome, Policy, Reserve, SkipReason, VIEW_CHECK_ATTEMPTS_MAX,
+    Effect, Event, MechanismActive, Outcome, Policy, Reserve, SkipReason, VIEW_CHECK_ATTEMPTS_MAX,
     ViewTrigger, ViewVerdict,
 };
-use vec_types::{CandidateFault, ExecName, InfraFault, NodeId, NodeStatus};
+use vec_types::{CandidateFault, ExecName, InfraFault, NodeId, NodeStatus, Phase};
 
+use crate::driver::{Driver, replay};
 use crate::fixture::{done, fault, policy};
 use crate::world::Script;
 
@@ -99,6 +100,35 @@ fn seeds_and_runs_without_the_key_get_no_control() {
     assert_eq!(controls(&policy), [1]);
     policy.ablation = false;
     assert!(controls(&policy).is_empty());
+}
+
+/// Another output may come from the new data.
+#[test]
+fn a_control_run_over_other_data_is_unclear() {
+    let policy = one_node();
+    let mut driver = Script::default().score(1, 60.0).start(&policy);
+    let is_scored = |event: &Event| {
+        matches!(
+            event,
+            Event::EffectEnded {
+                effect: Effect::Execute { node: NODE, .. },
+                ..
+            }
+        )
+    };
+    while !driver.events().any(is_scored) && driver.step() {}
+    let added = vec!["new".to_owned()];
+    driver.turn(Some(Event::EpochAdvance { epoch: 1, added }));
+    driver.run_to_end();
+    let found = driver.events().find_map(|event| match event {
+        Event::AblationResult {
+            mechanism_active,
+            why,
+            ..
+        } => Some((*mechanism_active, why.contains("new data"))),
+        _ => None,
+    });
+    assert_eq!(found, Some((MechanismActive::Unclear, true)));
 }
 
 #[test]
@@ -300,4 +330,103 @@ fn outputs_of_two_data_epochs_give_no_verdict() {
         _ => None,
     });
     assert_eq!(first, Some(ViewVerdict::Unknown));
+}
+
+/// What final selection did about view checks, in seconds after it began.
+fn finale_checks(driver: &Driver<Script>) -> Vec<(i64, &Event)> {
+    let events = || {
+        let batches = driver.stored.iter();
+        batches.flat_map(|(at, batch)| batch.iter().map(move |event| (*at, event)))
+    };
+    let began = events().find(|(_, event)| {
+        matches!(
+            event,
+            Event::PhaseChange {
+                to: Phase::Final,
+                ..
+            }
+        )
+    });
+    let began = began.expect("final selection").0;
+    let told = events().filter(|(at, event)| {
+        let is_told = matches!(
+            event,
+            Event::ViewCheckResult { .. } | Event::CandidateSkipped { .. }
+        );
+        *at >= began && is_told
+    });
+    told.map(|(at, event)| (at.since_ms(began) / 1_000, event))
+        .collect()
+}
+
+fn ended(script: Script, policy: &Policy) -> Driver<Script> {
+    let mut driver = script.score(1, 60.0).start(policy);
+    driver.run_to_end();
+    assert_eq!(replay(&driver.stored), Ok(()));
+    driver
+}
+
+/// VCK-06.
+#[test]
+fn final_selection_waits_for_a_check_only_so_long() {
+    let mut policy = one_node();
+    policy.concurrency_nodes = 2;
+    policy.view_check.lock_wait_ms = 40_000;
+    // Promotion began it, and it does not end.
+    let script = Script::default().lasting("execute-1-viewcheck", policy.budget.wall_ms);
+    let driver = ended(script, &policy);
+    let [(first, result), (second, skipped)] = finale_checks(&driver)[..] else {
+        panic!("{:?}", finale_checks(&driver));
+    };
+    // The baseline's answer and the review come first, a fraction of a second.
+    assert_eq!((first, second), (40, 40));
+    let Event::ViewCheckResult { verdict, why, .. } = result else {
+        panic!("{result:?}");
+    };
+    assert_eq!(*verdict, ViewVerdict::Unknown);
+    assert!(why.contains("waited 40 s"), "{why}");
+    let passed_over = Event::CandidateSkipped {
+        node: NODE,
+        why: SkipReason::ViewCheck,
+    };
+    assert_eq!(*skipped, passed_over);
+    let outcome = driver.state.outcome().expect("ended");
+    assert!(outcome.winner_is_baseline);
+    let dropped = driver.dropped.iter().map(|(effect, _)| effect.id());
+    let dropped: Vec<String> = dropped.map(|id| id.to_string()).collect();
+    assert_eq!(dropped, ["execute-1-viewcheck"], "its program is stopped");
+}
+
+#[test]
+fn a_check_of_its_own_gets_its_measured_time_beside_the_wait() {
+    let mut policy = one_node();
+    policy.promotion_top_k = 0;
+    policy.budget.max_nodes = 2;
+    policy.view_check.lock_wait_ms = 40_000;
+    let slow = |ms| Script::default().lasting("execute-1-viewcheck", ms);
+    // Seed 0 takes a second: three more than the wait.
+    let driver = ended(slow(42_900), &policy);
+    assert!(driver.state.skipped().is_empty());
+    let driver = ended(slow(43_100), &policy);
+    let skipped = driver.state.skipped();
+    assert_eq!(skipped.get(&NODE), Some(&SkipReason::ViewCheck));
+    let verdict = driver.state.guard_verdict().expect("a guard");
+    assert_eq!(verdict.candidate, NodeId(2), "the next one has its turn");
+}
+
+#[test]
+fn one_node_at_a_time_final_selection_begins_after_the_wait() {
+    let mut policy = one_node();
+    // Promotion asks while the search goes on, and nothing runs beside.
+    policy.budget.max_nodes = 2;
+    policy.view_check.lock_wait_ms = 40_000;
+    let script = Script::default().lasting("execute-1-viewcheck", policy.budget.wall_ms);
+    let driver = ended(script, &policy);
+    let told = finale_checks(&driver);
+    let (waited, first) = told.first().expect("a result");
+    assert!(matches!(first, Event::ViewCheckResult { .. }), "{first:?}");
+    assert_eq!(*waited, 40);
+    // Its second check ends, so that it is a candidate after all.
+    let verdict = driver.state.guard_verdict().expect("a guard");
+    assert_eq!(verdict.candidate, NODE);
 }

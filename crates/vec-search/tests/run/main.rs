@@ -10,6 +10,7 @@ mod imports;
 mod lifecycle;
 mod refusals;
 mod reserve;
+mod retries;
 mod selection;
 mod world;
 

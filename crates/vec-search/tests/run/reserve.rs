@@ -1,9 +1,9 @@
 //! The measured final reserve (RSV).
 
 use vec_search::{Event, Policy, RESERVE_STEP_MS, Reserve};
-use vec_types::Phase;
+use vec_types::{ExecName, Phase, ProgramSeed};
 
-use crate::fixture::policy;
+use crate::fixture::{done, policy};
 use crate::world::Script;
 
 /// One hour, ten minutes reserved, one improve.
@@ -38,6 +38,52 @@ fn an_unreviewed_candidate_moves_cutoff_earlier_once_and_never_back() {
     // A review that was never measured counts ten minutes, beside runs of a second.
     assert_eq!(reserves, [11 * RESERVE_STEP_MS]);
     assert_eq!(reserve, 11 * RESERVE_STEP_MS);
+}
+
+/// RSV-02, term by term: a wait of 1 s, 10 s beside, a baseline of 1 s per view, 10 minutes for the
+/// review that is missing. In minutes: 10 reserved at first, 30 at most.
+#[test]
+fn every_term_has_its_time() {
+    let run_ms = |w: i64, views: i64| w * views + 1_000;
+    let sum = |w: i64, views: i64, checks: i64| {
+        let check_ms = w * views * 3 / 2 + 1_000;
+        let guard_ms = 5 * (run_ms(w, views) + run_ms(1_000, views));
+        let place_ms = (w + 1_000) * 3 / 2;
+        600_000 + checks * check_ms + 2 * run_ms(w, views) + guard_ms + place_ms + 10_000
+    };
+    // Time per view in seconds, views, sampled, runs of the check that are missing, minutes.
+    for (w_s, views, sample, checks, minutes) in [
+        (1, 1, 0.0, 2, 11),
+        (20, 1, 0.0, 2, 15),
+        (20, 1, 1.0, 0, 14),
+        (60, 1, 0.0, 2, 23),
+        (60, 1, 1.0, 0, 19),
+        (20, 2, 0.0, 2, 18),
+        (20, 2, 1.0, 0, 16),
+        (200, 1, 0.0, 2, 30),
+    ] {
+        let mut policy = measured();
+        policy.view_check.sample = sample;
+        if views == 2 {
+            let side = |text: &str| text.parse().expect("ruler");
+            policy.objective.insert(side("side"), 0.5);
+            policy
+                .ruler_views
+                .insert(side("side"), "side".parse().expect("view"));
+            policy
+                .view_check
+                .views
+                .insert("side".parse().expect("view"));
+        }
+        let exec = ExecName::Seed(ProgramSeed(0));
+        let seed_0 = done(&policy, exec, "1/seed0", w_s * 1_000);
+        let script = Script::default().score(1, 60.0);
+        let (reserves, _) = reserves(script.with("execute-1-seed0", seed_0), &policy);
+        let due = (sum(w_s * 1_000, views, checks) + RESERVE_STEP_MS - 1) / RESERVE_STEP_MS;
+        assert_eq!(due.min(30), minutes, "the table at {w_s} s, {views} views");
+        let first = reserves.first().map(|ms| ms / RESERVE_STEP_MS);
+        assert_eq!(first, Some(minutes), "{w_s} s, {views} views, {sample}");
+    }
 }
 
 #[test]

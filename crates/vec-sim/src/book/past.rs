@@ -1,7 +1,7 @@
 //! What comes over from earlier runs: imports, re-scoring, carried-over work (CON, CAR).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vec_search::{Event, Import, ImportEnd};
 use vec_types::{NodeId, NodeStatus, Phase, Score};
@@ -55,6 +55,7 @@ impl Book {
             mean,
             epochs,
             view: None,
+            cuts: BTreeSet::new(),
             view_attempts: 0,
             visits: 0,
             virtual_visits: 0,

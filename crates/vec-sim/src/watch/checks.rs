@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use vec_search::{
     Effect, Event, ExecResult, MechanismActive, Outcome, RunState, ScoreResult, ViewVerdict,
 };
-use vec_types::{Digest, ExecName, NodeId, ProgramSeed, Table, ViewId};
+use vec_types::{Digest, ExecName, NodeId, Phase, ProgramSeed, Table, UnixMs, ViewId};
 
 use crate::Invariant;
 use crate::book::Book;
 use crate::must;
+use crate::rules::{Rule, Tally};
 
 const SEED_0: ExecName = ExecName::Seed(ProgramSeed(0));
 
@@ -30,19 +31,40 @@ pub(super) struct Checks {
     ends: BTreeMap<(NodeId, ExecName), End>,
     /// Nodes whose control run is scored: one that is cut before has no result.
     controls: BTreeSet<NodeId>,
+    /// Confirming runs that began.
+    confirming: BTreeSet<(NodeId, u32)>,
+    /// Since when this process is in final selection.
+    finale: Option<UnixMs>,
 }
 
 impl Checks {
     /// Sees an event before it is in the book.
-    pub(super) fn saw(&mut self, state: &RunState, book: &Book, event: &Event) {
+    pub(super) fn saw(
+        &mut self,
+        state: &RunState,
+        book: &Book,
+        (at, event): (UnixMs, &Event),
+        tally: &mut Tally,
+    ) {
         match event {
+            Event::PhaseChange { to, .. } => self.finale = (*to == Phase::Final).then_some(at),
+            Event::RunResume { .. } => self.finale = self.finale.map(|_| at),
             Event::EffectEnded { effect, end } => self.write(effect, end),
+            Event::EffectStarted {
+                effect:
+                    Effect::Execute {
+                        node,
+                        exec: ExecName::ViewCheckConfirm { attempt },
+                    },
+            } => {
+                self.confirming.insert((*node, *attempt));
+            }
             Event::AblationResult {
                 node,
                 mechanism_active,
                 ..
             } => {
-                let due = self.mechanism(state, *node);
+                let due = self.mechanism(state, book, *node);
                 must(*mechanism_active == due, Invariant::Checks, || {
                     format!("node {node}: {mechanism_active:?}, its outputs say {due:?}")
                 });
@@ -53,6 +75,10 @@ impl Checks {
                 verdict,
                 ..
             } => {
+                if self.is_given_up(*node, *attempt) {
+                    tally.add(Rule::ViewGivenUp);
+                    self.waited(state, at, *node);
+                }
                 let due = self.verdict(state, book, *node, *attempt);
                 must(*verdict == due, Invariant::Checks, || {
                     format!("node {node}: {verdict:?}, its outputs say {due:?}")
@@ -103,12 +129,15 @@ impl Checks {
         }
     }
 
-    fn mechanism(&self, state: &RunState, node: NodeId) -> MechanismActive {
+    fn mechanism(&self, state: &RunState, book: &Book, node: NodeId) -> MechanismActive {
         let (seed, control) = (
             self.output(node, SEED_0),
             self.output(node, ExecName::Ablate),
         );
-        let control = control.filter(|_| self.controls.contains(&node));
+        let epochs = book.entry(node).map(|entry| &entry.epochs);
+        let is_same_data =
+            epochs.is_some_and(|began| began.get(&SEED_0) == began.get(&ExecName::Ablate));
+        let control = control.filter(|_| is_same_data && self.controls.contains(&node));
         let (Some(seed), Some(control), Some(policy)) = (seed, control, state.policy()) else {
             return MechanismActive::Unclear;
         };
@@ -120,12 +149,31 @@ impl Checks {
         }
     }
 
+    /// Did a run of the check begin and not end?
+    fn is_given_up(&self, node: NodeId, attempt: u32) -> bool {
+        let is_open = |exec| !self.ends.contains_key(&(node, exec));
+        let confirm = ExecName::ViewCheckConfirm { attempt };
+        is_open(ExecName::ViewCheck { attempt })
+            || (self.confirming.contains(&(node, attempt)) && is_open(confirm))
+    }
+
+    /// VCK-06: only final selection gives a check up, and not before its wait.
+    fn waited(&self, state: &RunState, at: UnixMs, node: NodeId) {
+        let wait_ms = state.policy().map(|policy| policy.view_check.lock_wait_ms);
+        let waited = self.finale.map(|since| at.since_ms(since));
+        must(
+            waited >= wait_ms && waited.is_some(),
+            Invariant::Checks,
+            || format!("node {node}: its check is given up after {waited:?} ms of {wait_ms:?}"),
+        );
+    }
+
     fn verdict(&self, state: &RunState, book: &Book, node: NodeId, attempt: u32) -> ViewVerdict {
         let names = [
             ExecName::ViewCheck { attempt },
             ExecName::ViewCheckConfirm { attempt },
         ];
-        let lost = |exec| matches!(self.ends.get(&(node, exec)), Some(End::Lost));
+        let lost = |exec| matches!(self.ends.get(&(node, exec)), Some(End::Lost) | None);
         // An import brings its outputs along.
         let told = state.node(node).and_then(|node| node.digests);
         let seed = self.output(node, SEED_0).or(told);

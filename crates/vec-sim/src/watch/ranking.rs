@@ -1,7 +1,7 @@
 //! Promotions, reviews and finalists against an independent ranking ([`crate::slate`]).
 
 use vec_search::{Effect, Event, RunState};
-use vec_types::Phase;
+use vec_types::{NodeId, Phase};
 
 use crate::Invariant;
 use crate::book::Book;
@@ -9,14 +9,20 @@ use crate::must;
 use crate::rules::{Rule, Tally};
 use crate::slate::Slate;
 
-/// Sees an event before it is in the book; the state has it already.
-pub(super) fn saw(state: &RunState, book: &Book, event: &Event, tally: &mut Tally) {
+/// Sees an event before it is in the book; the state has it already. Nodes that are
+/// paused wait for another time.
+pub(super) fn saw(
+    state: &RunState,
+    book: &Book,
+    (event, is_paused): (&Event, &dyn Fn(NodeId) -> bool),
+    tally: &mut Tally,
+) {
     let Some(policy) = state.policy() else { return };
     let is_search = state.phase() == Phase::Search;
     match event {
         Event::PromotionStart { node, .. } if is_search => {
             let slate = Slate::of(state, book);
-            let due = slate.promotion(policy.promotion_top_k, book.epoch);
+            let due = slate.promotion(policy.promotion_top_k, book.epoch, is_paused);
             must(due == Some(*node), Invariant::Slate, || {
                 format!("node {node} is promoted; the ranking gives {due:?}")
             });

@@ -23,6 +23,7 @@ const NODES: u32 = 20;
 
 fn view_check() -> ViewCheck {
     ViewCheck {
+        lock_wait_ms: 300_000,
         sample: 0.0,
         views: BTreeSet::from(["main".parse().expect("a view")]),
     }
