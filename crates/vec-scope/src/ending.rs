@@ -1,7 +1,7 @@
 //! Ending trees and control groups, with bounds.
 //!
 //! Invariants: a pid is signalled through a pidfd, after it was seen below its init again while the
-//! pidfd was held. No wait is longer than [`KILL_MAX`], [`REMOVE_MAX`] for directories.
+//! pidfd was held. No wait goes past the caller's deadline.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use nix::sys::signal::Signal;
 use tokio::time::Instant;
 
 use crate::cgroup::ControlGroup;
-use crate::group::KILL_MAX;
 use crate::{Pidfile, process, sys};
 
-/// How long the kernel may take to let go of an empty group.
-const REMOVE_MAX: Duration = Duration::from_secs(1);
+/// How long the kernel may take to end killed processes and to let go of their group.
+pub(crate) const KILL_MAX: Duration = Duration::from_secs(5);
 
-/// Time between two tries of it.
+/// Time between two tries to remove a group.
 const REMOVE_POLL: Duration = Duration::from_millis(5);
 
 /// How a tree ended.
@@ -28,8 +27,7 @@ pub(crate) struct Ended {
 }
 
 /// KILL to `init` and everything below it; waits for the end of each.
-pub(crate) async fn end_tree(init: Pidfile) -> Ended {
-    let deadline = Instant::now() + KILL_MAX;
+pub(crate) async fn end_tree(init: Pidfile, deadline: Instant) -> Ended {
     let mut ended = Ended::default();
     for fd in kill_tree(init) {
         ended.killed += 1;
@@ -71,7 +69,7 @@ pub(crate) fn kill_tree(init: Pidfile) -> Vec<OwnedFd> {
 }
 
 /// KILL to everything in the group; how many are left when the bound is over.
-pub(crate) async fn end_control(control: &Arc<ControlGroup>) -> u32 {
+pub(crate) async fn end_control(control: &ControlGroup, deadline: Instant) -> u32 {
     if !control.is_populated() {
         return 0;
     }
@@ -79,7 +77,7 @@ pub(crate) async fn end_control(control: &Arc<ControlGroup>) -> u32 {
         tracing::error!(path = %control.path().display(), %error, "cannot kill a control group");
     }
     // Elapsed or not: the count tells.
-    let _ = tokio::time::timeout(KILL_MAX, empty(control)).await;
+    let _ = tokio::time::timeout_at(deadline, empty(control)).await;
     if control.is_populated() {
         u32::try_from(control.processes().max(1)).unwrap_or(u32::MAX)
     } else {
@@ -101,8 +99,7 @@ async fn empty(control: &ControlGroup) {
 }
 
 /// Removes the group's directories; version 1 may need some tries. False when it is still there.
-pub(crate) async fn remove(control: &Arc<ControlGroup>) -> bool {
-    let deadline = Instant::now() + REMOVE_MAX;
+pub(crate) async fn remove(control: &Arc<ControlGroup>, deadline: Instant) -> bool {
     loop {
         let own = Arc::clone(control);
         if off_thread(move || own.remove_now()).await {

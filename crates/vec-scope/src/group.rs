@@ -8,14 +8,12 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::cgroup::ControlGroup;
 use crate::sample::Sampler;
 use crate::{Accounting, AccountingSource, ScopeError, Supervisor, ending, names, process};
-
-/// How long the kernel may take to end killed processes.
-pub(crate) const KILL_MAX: Duration = Duration::from_secs(5);
 
 /// Limits of a whole tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,19 +120,21 @@ impl Group {
             Some(sampler) => sampler.stop(self.limits.memory_bytes),
             None => Accounting::unmeasured(AccountingSource::Sampled),
         };
-        let mut left = 0;
-        if let Some(sampler) = &sampler {
-            left = ending::end_tree(sampler.init).await.left;
-        }
-        let mut record = sampled;
-        if let Some(control) = &self.control {
-            left = left.max(ending::end_control(control).await);
-            record = merged(control.accounting(), &record);
-            if !ending::remove(control).await {
+        let deadline = Instant::now() + ending::KILL_MAX;
+        let (mut record, left) = match (&self.control, &sampler) {
+            (Some(control), _) => {
+                let left = ending::end_control(control, deadline).await;
+                let record = merged(control.accounting(), &sampled);
+                let is_removed = ending::remove(control, deadline).await;
                 // Processes that do not die keep their group: it is quarantined.
-                left = left.max(1);
+                (record, left.max(u32::from(!is_removed)))
             }
-        }
+            (None, Some(sampler)) => {
+                let ended = ending::end_tree(sampler.init, deadline).await;
+                (sampled, ended.left)
+            }
+            (None, None) => (sampled, 0),
+        };
         record.left = left;
         record.slice_oom_kills = self.oom_kills(&record);
         if left == 0 {

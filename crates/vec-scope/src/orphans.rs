@@ -2,10 +2,13 @@
 //!
 //! Invariants: found by name only. A control group is taken over only if no living process holds
 //! it; a noted init is signalled only if pid and start time are its own. Call while the run is
-//! locked by the caller: then nobody else of this run is at work.
+//! locked by the caller: then nobody else of this run is at work. All of it takes 5 s at most,
+//! whatever hangs.
 
 use std::path::Path;
 use std::sync::Arc;
+
+use tokio::time::Instant;
 
 use crate::{Pidfile, ScopeError, Supervisor, ending, names};
 
@@ -34,7 +37,8 @@ impl Supervisor {
         for prefix in prefixes {
             names::check(prefix)?;
         }
-        let mut orphans = noted(prefixes, records).await;
+        let deadline = Instant::now() + ending::KILL_MAX;
+        let mut orphans = noted(prefixes, records, deadline).await;
         if let Self::Cgroup(groups) = self {
             for prefix in prefixes {
                 for control in groups.orphans(prefix) {
@@ -42,11 +46,13 @@ impl Supervisor {
                     let name = control.path().file_name().unwrap_or_default();
                     let name = name.to_string_lossy().into_owned();
                     let killed = u32::try_from(control.processes()).unwrap_or(u32::MAX);
-                    let mut left = ending::end_control(&control).await;
-                    if !ending::remove(&control).await {
-                        left = left.max(1);
-                    }
-                    orphans.push(Orphan { name, killed, left });
+                    let left = ending::end_control(&control, deadline).await;
+                    let is_removed = ending::remove(&control, deadline).await;
+                    orphans.push(Orphan {
+                        name,
+                        killed,
+                        left: left.max(u32::from(!is_removed)),
+                    });
                 }
             }
         }
@@ -54,7 +60,7 @@ impl Supervisor {
     }
 }
 
-async fn noted(prefixes: &[String], records: &Path) -> Vec<Orphan> {
+async fn noted(prefixes: &[String], records: &Path, deadline: Instant) -> Vec<Orphan> {
     let entries = std::fs::read_dir(records).into_iter().flatten();
     let found: Vec<String> = entries
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -64,7 +70,7 @@ async fn noted(prefixes: &[String], records: &Path) -> Vec<Orphan> {
     for name in found {
         let path = records.join(&name);
         let ended = match Pidfile::read(&path) {
-            Ok(Some(init)) => ending::end_tree(init).await,
+            Ok(Some(init)) => ending::end_tree(init, deadline).await,
             Ok(None) => continue,
             Err(error) => {
                 tracing::warn!(%error, "the record of a group is unreadable and is dropped");

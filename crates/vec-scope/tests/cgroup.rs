@@ -306,3 +306,75 @@ async fn empty_groups_of_dead_owners_are_swept_and_no_others() {
     owned.finish().await;
     assert!(directories(&name).is_empty());
 }
+
+/// A process that SIGKILL does not end: version 1's freezer holds it, as a hanging disk would.
+/// Thawed and removed when dropped.
+struct Frozen(std::path::PathBuf);
+
+impl Frozen {
+    fn new(pid: u32) -> Option<Self> {
+        let directory = format!("/sys/fs/cgroup/freezer/vec-frozen-{pid}");
+        let frozen = Self(directory.into());
+        let made = std::fs::create_dir(&frozen.0)
+            .and_then(|()| std::fs::write(frozen.0.join("cgroup.procs"), pid.to_string()))
+            .and_then(|()| std::fs::write(frozen.0.join("freezer.state"), "FROZEN"));
+        match made {
+            Ok(()) => Some(frozen),
+            Err(error) => {
+                eprintln!("SKIPPED: no freezer of version 1 here: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = std::fs::write(self.0.join("freezer.state"), "THAWED");
+        for _ in 0..1_000 {
+            if std::fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
+                return;
+            }
+            // The killed process leaves as soon as it runs again.
+            std::thread::park_timeout(std::time::Duration::from_millis(5));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_die_is_quarantined_and_reaped_later() {
+    let Some(supervisor) = supervisor() else {
+        return;
+    };
+    let records = tempfile::tempdir().unwrap();
+    let name = name("hangs");
+    let limits = GroupLimits::default();
+    let group = supervisor.group(&name, limits, records.path());
+    let group = group.await.unwrap();
+    let mut child = held("echo up; sleep 300");
+    enter(&group, &mut child);
+    assert_eq!(line(&mut child), "up");
+    let Some(frozen) = Frozen::new(child.id()) else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return;
+    };
+    let begun = std::time::Instant::now();
+    let record = group.finish().await;
+    assert!(record.left >= 1, "{record:?}");
+    let bound = std::time::Duration::from_secs(12);
+    assert!(begun.elapsed() < bound, "{:?}", begun.elapsed());
+    assert!(!directories(&name).is_empty(), "its group stays");
+    assert!(records.path().join(&name).exists(), "so does its record");
+    // Its name is taken; the next execution of that name goes on beside it.
+    let next = supervisor.group(&name, limits, records.path());
+    assert_eq!(next.await.unwrap().finish().await.left, 0);
+    let prefixes = [name.clone()];
+    let found = supervisor.reap(&prefixes, records.path()).await.unwrap();
+    assert!(found.iter().any(|orphan| orphan.left >= 1), "{found:?}");
+    drop(frozen);
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    supervisor.reap(&prefixes, records.path()).await.unwrap();
+    assert!(directories(&name).is_empty(), "reaped");
+    assert!(!records.path().join(&name).exists());
+}
