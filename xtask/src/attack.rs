@@ -54,14 +54,6 @@ pub(crate) struct BenchArguments {
     pairs: u32,
 }
 
-/// Arguments of the endurance run.
-#[derive(Debug, Args)]
-pub(crate) struct SoakArguments {
-    /// Sandbox runs in a row.
-    #[arg(long, default_value_t = 5_000)]
-    runs: u32,
-}
-
 /// Start-up beside `bwrap`, in the release profile.
 pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
     let Bench::Sandbox = arguments.what;
@@ -74,9 +66,9 @@ pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
 }
 
 /// Many runs in a row, in the release profile.
-pub(crate) fn soak(arguments: &SoakArguments) -> Result<()> {
-    headline(&format!("{} sandbox runs in a row", arguments.runs));
-    measured("--soak", arguments.runs)
+pub(crate) fn soak(runs: u32) -> Result<()> {
+    headline(&format!("{runs} sandbox runs in a row"));
+    measured("--soak", runs)
 }
 
 fn measured(flag: &str, number: u32) -> Result<()> {

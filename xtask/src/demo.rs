@@ -64,9 +64,11 @@ impl DemoArguments {
 /// A `vecctl` of a prefix with its directories.
 pub(crate) struct Vecctl {
     prefix: PathBuf,
-    runtime: PathBuf,
+    /// Its runtime directory.
+    pub(crate) runtime: PathBuf,
     data_root: PathBuf,
-    root: PathBuf,
+    /// Its runs.
+    pub(crate) root: PathBuf,
 }
 
 impl Vecctl {

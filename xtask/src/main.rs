@@ -9,6 +9,7 @@ mod flips;
 mod node_table;
 mod shell;
 mod sim;
+mod soak;
 mod tamper;
 mod tests;
 mod tidy;
@@ -63,8 +64,8 @@ enum Verb {
     Attack(attack::AttackArguments),
     /// Measure start-up of a sandbox beside bwrap.
     Bench(attack::BenchArguments),
-    /// Run many sandboxes in a row; nothing may be left.
-    Soak(attack::SoakArguments),
+    /// Run many sandboxes in a row, and many executions through a controller; nothing may be left.
+    Soak(soak::SoakArguments),
     /// Simulate the search core over seeded policies, worlds and mishaps.
     Sim(sim::SimArguments),
     /// Change every stored value of a closed run and rebuild its chains; replay must name each.
@@ -92,7 +93,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Tamper(arguments) => tamper::tamper(&arguments),
         Verb::Attack(arguments) => attack::attack(&arguments),
         Verb::Bench(arguments) => attack::bench(&arguments),
-        Verb::Soak(arguments) => attack::soak(&arguments),
+        Verb::Soak(arguments) => soak::soak(&arguments),
         Verb::Sim(arguments) => sim::sim(&arguments),
         Verb::Flips(arguments) => flips::flips(&arguments),
     }
