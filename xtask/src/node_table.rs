@@ -1,10 +1,11 @@
 //! What a finished run says about its isolation and its checks, for the end of the demo: read from
 //! the lock and from the evidence files of nodes, so that it shows what is written, not what was meant.
+//! The words are those of `vecctl show`, and must agree with the evidence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use crate::shell::say;
@@ -60,6 +61,8 @@ pub(crate) fn say_nodes(nodes: &Value, run_dir: &Path) -> Result<()> {
     for node in nodes["nodes"].as_array().into_iter().flatten() {
         let id = words(&node["node"]);
         let dir = run_dir.join("nodes").join(&id);
+        let ablation = evidence(&dir.join("ABLATION.json"), "mechanism_active")?;
+        let view_check = evidence(&dir.join("VIEWCHECK.json"), "verdict")?;
         rows.push([
             format!("#{id}"),
             words(&node["status"]),
@@ -67,8 +70,8 @@ pub(crate) fn say_nodes(nodes: &Value, run_dir: &Path) -> Result<()> {
                 .as_f64()
                 .map_or_else(|| "-".to_owned(), |s| format!("{s:.4}")),
             weights(&dir)?,
-            evidence(&dir.join("ABLATION.json"), "mechanism_active")?,
-            evidence(&dir.join("VIEWCHECK.json"), "verdict")?,
+            outcome(node, "mechanism_active", &ablation)?,
+            outcome(node, "view_check", &view_check)?,
         ]);
     }
     let width = |k: usize| {
@@ -86,6 +89,17 @@ pub(crate) fn say_nodes(nodes: &Value, run_dir: &Path) -> Result<()> {
         say(cells.collect::<Vec<_>>().join("  ").trim_end());
     }
     Ok(())
+}
+
+/// The word that `vecctl` shows, which must be the one that the evidence file says.
+fn outcome(node: &Value, key: &str, written: &str) -> Result<String> {
+    let shown = words(&node[key]);
+    let id = words(&node["node"]);
+    ensure!(
+        shown == written,
+        "node {id}: vecctl shows {key} {shown}, its evidence says {written}"
+    );
+    Ok(shown)
 }
 
 fn evidence(path: &Path, key: &str) -> Result<String> {

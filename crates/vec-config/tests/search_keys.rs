@@ -100,3 +100,15 @@ fn bad_values_name_key_and_remedy() {
     }
     insta::assert_snapshot!("bad_search_keys", table);
 }
+
+/// Not the generic message with a guess: there is nothing that it should be called now.
+#[test]
+fn a_removed_key_says_what_to_do() {
+    let text = error(&["checks=first_light"]);
+    let said = "--set checks=first_light: checks: this key was removed, view checks cannot be \
+                switched off any more; delete it. Control runs are switched on by \
+                ablation.enabled, the share of nodes that are checked at once is viewcheck.sample";
+    assert!(text.contains(said), "{text}");
+    let elsewhere = error(&["viewcheck.checks=1"]);
+    assert!(elsewhere.contains("unknown key"), "{elsewhere}");
+}

@@ -85,12 +85,8 @@ pub(crate) fn coverage(state: &RunState) -> Value {
 fn mechanisms(state: &RunState) -> BTreeMap<&'static str, u32> {
     let mut counts = BTreeMap::new();
     for node in state.nodes().filter(|node| node.settled_at.is_some()) {
-        let word = match node.mechanism_active {
-            Some(MechanismActive::Yes) => "yes",
-            Some(MechanismActive::No) => "no",
-            Some(MechanismActive::Unclear) => "unclear",
-            None => "not_run",
-        };
+        let active = node.mechanism_active.map(MechanismActive::as_str);
+        let word = active.unwrap_or("not_run");
         *counts.entry(word).or_default() += 1;
     }
     counts
@@ -98,7 +94,8 @@ fn mechanisms(state: &RunState) -> BTreeMap<&'static str, u32> {
 
 /// What was checked of the answer, and how many control runs the search made.
 fn checks_word(state: &RunState, node: NodeId) -> String {
-    let view = state.node(node).map_or("not_run", |node| node.view_check);
+    let view = state.node(node).and_then(|node| node.view_check);
+    let view = view.unwrap_or("not_run");
     let verdict = if state.baseline() == Some(node) {
         "not due for the baseline".to_owned()
     } else {

@@ -28,6 +28,18 @@ pub enum MechanismActive {
     Unclear,
 }
 
+impl MechanismActive {
+    /// The word as stored and shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
 /// Result of one view check (VCK-02).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,6 +52,19 @@ pub enum ViewVerdict {
     Nondeterministic,
     /// No result; tried again at the next trigger.
     Unknown,
+}
+
+impl ViewVerdict {
+    /// The word as stored and shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::ViewDependent => "view_dependent",
+            Self::Nondeterministic => "nondeterministic",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// What asked for a view check (VCK-03).
@@ -94,13 +119,12 @@ impl ViewState {
         self.attempts.saturating_sub(self.cuts)
     }
 
-    pub(crate) const fn word(&self) -> &'static str {
+    /// The word for what is known; absent before the first check has ended.
+    pub(crate) const fn outcome(&self) -> Option<&'static str> {
         match self.verdict {
-            Some(ViewVerdict::Same) => "same",
-            Some(ViewVerdict::ViewDependent) => "view_dependent",
-            Some(ViewVerdict::Nondeterministic) => "nondeterministic",
-            Some(ViewVerdict::Unknown) | None if self.attempts > 0 => "unknown",
-            Some(ViewVerdict::Unknown) | None => "not_run",
+            Some(verdict) => Some(verdict.as_str()),
+            None if self.attempts > 0 => Some(ViewVerdict::Unknown.as_str()),
+            None => None,
         }
     }
 }

@@ -152,7 +152,7 @@ fn node_digest(node: &Node) -> Digest {
         node.stage.ending().map(|ending| ending.detail()),
         (node.review.attempts, &node.refuted),
         (reruns, &node.seed, past(node)),
-        (node.ablation, node.view.word()),
+        (node.ablation, node.view.outcome()),
     ))
 }
 

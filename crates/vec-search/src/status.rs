@@ -7,7 +7,7 @@ use vec_types::{FamilyId, NodeId, Operator, Phase, ProgramSeed, RunId, Score, St
 
 use crate::node::Node;
 use crate::state::Run;
-use crate::{Deadlines, Effect, GuardVerdict, RunState, ranking};
+use crate::{Deadlines, Effect, GuardVerdict, MechanismActive, RunState, ranking};
 
 /// A run at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,6 +84,12 @@ pub struct RankedNode {
     pub ranking_score: Score,
     /// Seeds that the score is the mean of.
     pub seeds: u32,
+    /// Result of its control run, as [`crate::NodeView::mechanism_active`].
+    #[serde(default)]
+    pub mechanism_active: Option<MechanismActive>,
+    /// Outcome of its view check, as [`crate::NodeView::view_check`]; absent where none was run.
+    #[serde(default)]
+    pub view_check: Option<String>,
 }
 
 impl RunState {
@@ -164,5 +170,7 @@ fn ranked(node: &Node) -> Option<RankedNode> {
         } else {
             1
         },
+        mechanism_active: node.ablation,
+        view_check: node.view.outcome().map(str::to_owned),
     })
 }

@@ -93,8 +93,8 @@ pub struct NodeView<'a> {
     pub view_dependent: bool,
     /// Result of the control run; absent where none was due (ABL-02).
     pub mechanism_active: Option<MechanismActive>,
-    /// `not_run`, `same`, `view_dependent`, `nondeterministic`, `unknown` (VCK-02).
-    pub view_check: &'static str,
+    /// `same`, `view_dependent`, `nondeterministic`, `unknown`; absent where none has ended (VCK-02).
+    pub view_check: Option<&'static str>,
     /// The carried-over work that it holds (CAR-14).
     pub work: Option<&'a RunNode>,
 }
@@ -148,7 +148,7 @@ impl<'a> NodeView<'a> {
             origin: node.past.as_ref().map(|past| &past.origin),
             view_dependent: node.is_view_dependent(),
             mechanism_active: node.ablation,
-            view_check: node.view.word(),
+            view_check: node.view.outcome(),
             work: resume::carried(node).map(|(work, _)| work),
         }
     }

@@ -68,7 +68,17 @@ pub(super) fn read<T: DeserializeOwned>(mut tree: Value) -> Result<T, Found> {
     Err(found)
 }
 
+/// Keys that files of earlier versions have, and what to do about each.
+const REMOVED: [(&str, &str); 1] = [(
+    "checks",
+    "this key was removed, view checks cannot be switched off any more; delete it. Control runs are \
+     switched on by ablation.enabled, the share of nodes that are checked at once is viewcheck.sample",
+)];
+
 fn unknown_message(key: &str, siblings: &[String], known: &BTreeSet<String>) -> String {
+    if let Some((_, remedy)) = REMOVED.iter().find(|(removed, _)| *removed == key) {
+        return (*remedy).to_owned();
+    }
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     // The right key in the wrong place first, then the nearest key of this place.
     let word = last(key);

@@ -26,7 +26,7 @@ pub(crate) struct After {
     pub(crate) review: &'static str,
     pub(crate) review_attempts: u32,
     pub(crate) mechanism_active: Option<MechanismActive>,
-    pub(crate) view_check: &'static str,
+    pub(crate) view_check: Option<&'static str>,
     pub(crate) children: Vec<NodeId>,
     pub(crate) is_answer: bool,
 }

@@ -214,11 +214,11 @@ fn checks(after: &After) -> Option<String> {
         MechanismActive::Unclear => "its control run says nothing".to_owned(),
     });
     let view = match after.view_check {
-        "not_run" => None,
-        "view_dependent" => Some(
+        None => None,
+        Some("view_dependent") => Some(
             "view check: view_dependent, so it is never a parent, promoted or final".to_owned(),
         ),
-        word => Some(format!("view check: {word}")),
+        Some(word) => Some(format!("view check: {word}")),
     };
     let all = [control, view, promotion, review];
     let words: Vec<String> = all.into_iter().flatten().collect();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use vec_search::{GuardVerdict, RankedNode, RunStatus};
+use vec_search::{GuardVerdict, MechanismActive, RankedNode, RunStatus};
 use vec_types::Digest;
 
 use crate::render::event::number;
@@ -133,13 +133,19 @@ fn ranked_words(node: &RankedNode) -> String {
         .family
         .as_ref()
         .map(|family| format!(", family {family}"));
+    let mechanism = node.mechanism_active.map(MechanismActive::as_str);
+    let mechanism = mechanism.map(|word| format!(", mechanism {word}"));
+    let view_check = node.view_check.as_ref();
+    let view_check = view_check.map(|word| format!(", view check {word}"));
     format!(
-        "{}  #{}, {}{} (seeds: {})",
+        "{}  #{}, {}{} (seeds: {}){}{}",
         node.ranking_score,
         node.node,
         node.operator.as_str(),
         family.unwrap_or_default(),
-        node.seeds
+        node.seeds,
+        mechanism.unwrap_or_default(),
+        view_check.unwrap_or_default()
     )
 }
 
@@ -201,6 +207,16 @@ mod tests {
             family: Some("boosting".parse().expect("family")),
             ranking_score: score(value),
             seeds: 3,
+            mechanism_active: None,
+            view_check: None,
+        }
+    }
+
+    fn checked(node: RankedNode) -> RankedNode {
+        RankedNode {
+            mechanism_active: Some(MechanismActive::Yes),
+            view_check: Some("same".to_owned()),
+            ..node
         }
     }
 
@@ -221,7 +237,7 @@ mod tests {
                 executions: 9,
                 running: Vec::new(),
                 effects: Vec::new(),
-                best: Some(node(3, 61.25)),
+                best: Some(checked(node(3, 61.25))),
                 baseline: Some(node(0, 50.0)),
                 guard: Some(GuardVerdict {
                     candidate: NodeId(3),
@@ -255,7 +271,7 @@ mod tests {
         let expected = [
             "run         20261130-101010-diabetes-abcd, stopped: budget (16 nodes), 1 restart",
             "nodes       2 of 16 and 2 seeds: 3 scored, 1 crash",
-            "best        61.2500  #3, improve, family boosting (seeds: 3)",
+            "best        61.2500  #3, improve, family boosting (seeds: 3), mechanism yes, view check same",
             "baseline    50.0000  #0, improve, family boosting (seeds: 3)",
             "guard       keep the baseline: a pair is missing",
             "            gain of #3 on fresh seeds: mean +1.5000, sd -, lower bound -0.2500",

@@ -8,7 +8,7 @@ use vec_clock::{Clock as _, SystemClock};
 use vec_config::Lock;
 use vec_launcher::run_view;
 use vec_proto::pb::launcher::v1 as pb;
-use vec_search::{NodeView, RunState, RunStatus};
+use vec_search::{MechanismActive, NodeView, RunState, RunStatus};
 use vec_store::{RunLayout, verify_ledger};
 use vec_types::NodeId;
 
@@ -94,6 +94,8 @@ pub(crate) async fn tree(context: &Context, run: &str) -> Result<()> {
         ("score", Align::Right),
         ("promotion", Align::Left),
         ("review", Align::Left),
+        ("mechanism", Align::Left),
+        ("view check", Align::Left),
         ("what", Align::Left),
     ];
     let rows: Vec<Vec<String>> = in_tree_order(&state)
@@ -150,6 +152,11 @@ fn row(depth: usize, node: &NodeView<'_>) -> Vec<String> {
             .map_or_else(|| "-".to_owned(), |score| score.to_string()),
         dash(node.promotion),
         dash(node.review),
+        dash(
+            node.mechanism_active
+                .map_or("none", MechanismActive::as_str),
+        ),
+        dash(node.view_check.unwrap_or("none")),
         output::printable(&clip(&what(node), CELL_CHARS_MAX)),
     ]
 }
@@ -228,6 +235,9 @@ fn node_facts(node: &NodeView<'_>) -> Vec<(String, String)> {
         "review",
         Some(node.review.to_owned()).filter(|word| word != "none"),
     );
+    let mechanism = node.mechanism_active.map(MechanismActive::as_str);
+    add("mechanism", mechanism.map(ToOwned::to_owned));
+    add("view check", node.view_check.map(ToOwned::to_owned));
     add("refuted", node.refuted.map(ToOwned::to_owned));
     if let Some(plan) = &node.plan {
         add("plan", Some(plan.name.to_owned()));
@@ -277,6 +287,8 @@ fn node_json(node: &NodeView<'_>) -> Value {
         "visits": node.visits,
         "promotion": node.promotion,
         "review": node.review,
+        "mechanism_active": node.mechanism_active,
+        "view_check": node.view_check,
         "no_progress": node.no_progress,
         "same_as_parent": node.same_as_parent,
         "budget_cut": node.budget_cut,

@@ -27,7 +27,7 @@ fn after() -> After {
         review: "pass",
         review_attempts: 1,
         mechanism_active: Some(MechanismActive::Yes),
-        view_check: "same",
+        view_check: Some("same"),
         children: vec![NodeId(11), NodeId(14)],
         is_answer: true,
     }
@@ -320,7 +320,7 @@ fn a_failure_says_what_it_means() {
         review: "none",
         review_attempts: 0,
         mechanism_active: None,
-        view_check: "not_run",
+        view_check: None,
         children: Vec::new(),
         is_answer: false,
         ..after()
