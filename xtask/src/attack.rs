@@ -54,7 +54,7 @@ pub(crate) struct BenchArguments {
     pairs: u32,
 }
 
-/// Start-up beside `bwrap`, in the release profile.
+/// Start-up beside `bwrap` and what being inside costs, in the release profile.
 pub(crate) fn bench(arguments: &BenchArguments) -> Result<()> {
     let Bench::Sandbox = arguments.what;
     headline("start-up of a sandbox");
@@ -89,12 +89,9 @@ fn measured(flag: &str, number: u32) -> Result<()> {
             .to_string()
     };
     let mut words = words(&binary("vec-sandbox"), &binary("vec-sandbox"));
-    words.extend([
-        "--out".to_owned(),
-        String::new(),
-        flag.to_owned(),
-        number.to_string(),
-    ]);
+    // Nothing is written there.
+    let out = target_dir().join("attack").display().to_string();
+    words.extend(["--out".to_owned(), out, flag.to_owned(), number.to_string()]);
     run(&mut command(binary("vec-attack"), &words))
 }
 

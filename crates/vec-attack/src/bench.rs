@@ -1,7 +1,10 @@
-//! Start-up times beside `bwrap`, and many runs in a row. Nothing here passes or fails by speed.
+//! Start-up times beside `bwrap`, what being inside costs, and many runs in a row. Nothing here
+//! passes or fails by speed.
+
+mod overhead;
+mod rival;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -10,6 +13,11 @@ use vec_sandbox_lifted::{RunControl, Runner, SandboxPlan};
 use crate::inside::say;
 use crate::place::{self, Place};
 use crate::verdict::Profile;
+pub(crate) use overhead::Load;
+use rival::Rival;
+
+/// A start shall take at most so many times as long as bubblewrap with the same work.
+const START_AIM: f64 = 1.2;
 
 /// Runs after which memory no longer grows by what is set up once.
 const WARM_UP: u32 = 100;
@@ -25,7 +33,9 @@ struct Starter {
 impl Starter {
     fn new(dir: &Path, helper: &Path) -> Result<Self> {
         place::prepare(dir)?;
-        let place = Place::open(dir, helper, helper)?;
+        let mut place = Place::open(dir, helper, helper)?;
+        // Whatever else is a child here would be taken for a rival's left-over.
+        place.without_bait();
         let mut plan = place.plan(Profile::Exec, "exit_with", &["0"])?;
         plan.argv = vec!["/bin/true".to_owned()];
         Ok(Self {
@@ -39,74 +49,76 @@ impl Starter {
     }
 }
 
-/// One run of `/bin/true` under bubblewrap with comparable mounts.
-fn bwrap() -> Result<Duration> {
-    let began = Instant::now();
-    let status = Command::new("bwrap")
-        .args([
-            "--unshare-all",
-            "--die-with-parent",
-            "--new-session",
-            "--cap-drop",
-            "ALL",
-        ])
-        .args(["--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin"])
-        .args([
-            "--symlink",
-            "usr/lib",
-            "/lib",
-            "--symlink",
-            "usr/lib64",
-            "/lib64",
-        ])
-        .args(["--ro-bind", "/etc/alternatives", "/etc/alternatives"])
-        .args([
-            "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/out",
-        ])
-        .args(["--", "/bin/true"])
-        .stdin(Stdio::null())
-        .status()
-        .context("start bwrap")?;
-    ensure!(status.success(), "bwrap ended with {status}");
-    Ok(began.elapsed())
+/// Start-up times, then what being inside costs.
+pub(crate) fn measure(dir: &Path, helper: &Path, pairs: u32) -> Result<()> {
+    let starter = Starter::new(dir, helper)?;
+    compare(&starter, pairs)?;
+    overhead::overhead(starter, dir)
 }
 
-/// Pairs of runs, one after the other, so that both see the same machine.
-pub(crate) fn compare(dir: &Path, helper: &Path, pairs: u32) -> Result<()> {
+/// Runs of each kind, one after the other, so that all see the same machine.
+fn compare(starter: &Starter, pairs: u32) -> Result<()> {
     let Starter {
-        _place,
         plan,
         runner,
         runtime,
-    } = Starter::new(dir, helper)?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for _ in 0..pairs {
-        let began = Instant::now();
-        let run = runtime.block_on(runner.run(&plan, RunControl::new()))?;
-        ours.push(began.elapsed());
-        ensure!(run.report.succeeded(), "{:?}", run.report);
-        theirs.push(bwrap()?);
+        ..
+    } = starter;
+    let (same, plain) = (Rival::same_work(plan)?, Rival::plain()?);
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    for number in 0..pairs {
+        // Whoever comes second may profit or suffer from the first: they take turns.
+        for turn in 0..3 {
+            let who = (number as usize + turn) % 3;
+            let time = match who {
+                0 => {
+                    let began = Instant::now();
+                    let run = runtime.block_on(runner.run(plan, RunControl::new()))?;
+                    ensure!(run.report.succeeded(), "{:?}", run.report);
+                    began.elapsed()
+                }
+                1 => same.run()?,
+                _ => plain.run()?,
+            };
+            times[who].push(time);
+        }
     }
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let figures = |times: &mut Vec<Duration>| {
-        times.sort();
-        (ms(times[0]), ms(times[times.len() / 2]))
+    let [own, same, plain] = times.each_mut().map(|times| figures(times));
+    let line = |name: &str, (min, median): (f64, f64)| {
+        say(&format!(
+            "{name:24} min {min:6.2} ms  median {median:6.2} ms"
+        ));
     };
-    let (own, other) = (figures(&mut ours), figures(&mut theirs));
+    line("vec-sandbox", own);
+    line("bwrap, same work", same);
+    line("bwrap, plain", plain);
+    let ratio = |of: (f64, f64)| (own.0 / of.0, own.1 / of.1);
+    let (min, median) = ratio(same);
+    let met = judged(min <= START_AIM && median <= START_AIM);
     say(&format!(
-        "vec-sandbox  min {:.2} ms  median {:.2} ms",
-        own.0, own.1
+        "ratio to the same work   min {min:6.2}     median {median:6.2}  ({pairs} runs each; aim {START_AIM:.2}: {met})"
     ));
+    let (min, median) = ratio(plain);
     say(&format!(
-        "bwrap        min {:.2} ms  median {:.2} ms",
-        other.0, other.1
+        "ratio to the plain one   min {min:6.2}     median {median:6.2}  (for comparison only)"
     ));
-    say(&format!(
-        "ratio        min {:.2}     median {:.2}  ({pairs} pairs, aim 1.20)",
-        own.0 / other.0,
-        own.1 / other.1
-    ));
+    rival::DIFFERENCES.iter().for_each(|line| say(line));
     Ok(())
+}
+
+/// Smallest and middle time in milliseconds.
+fn figures(times: &mut [Duration]) -> (f64, f64) {
+    times.sort();
+    let ms = |at: usize| {
+        times
+            .get(at)
+            .map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+    };
+    (ms(0), ms(times.len() / 2))
+}
+
+fn judged(met: bool) -> &'static str {
+    if met { "met" } else { "missed" }
 }
 
 /// What one process holds.

@@ -36,10 +36,14 @@ pub(crate) fn enter(arguments: &Arguments) -> Result<bool> {
     if let Some(plan) = &arguments.supervise {
         return supervise(&arguments.helper, plan);
     }
+    if let Some(load) = arguments.load {
+        load.carry()?;
+        return Ok(true);
+    }
     if arguments.bench.is_some() || arguments.soak.is_some() {
         let dir = tempfile::tempdir()?;
         if let Some(pairs) = arguments.bench {
-            bench::compare(dir.path(), &arguments.helper, pairs)?;
+            bench::measure(dir.path(), &arguments.helper, pairs)?;
         }
         if let Some(runs) = arguments.soak {
             bench::soak(dir.path(), &arguments.helper, runs)?;
@@ -196,6 +200,7 @@ fn one_mode(arguments: &Arguments, dir: &Path, start: StartMode) -> Result<Repor
         tolerate_invalid: arguments.tolerate_invalid,
         bench: None,
         soak: None,
+        load: None,
     };
     command.args(forwarded(&local)).arg("--inside").arg(&place);
     command

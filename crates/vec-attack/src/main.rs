@@ -49,6 +49,9 @@ pub(crate) struct Arguments {
     /// Instead of attacks: so many runs in a row.
     #[arg(long)]
     pub(crate) soak: Option<u32>,
+    /// Instead of anything else: a program whose cost inside and outside is compared.
+    #[arg(long, hide = true)]
+    pub(crate) load: Option<bench::Load>,
     /// Set by the program itself once it is in its disposable namespace.
     #[arg(long, hide = true)]
     pub(crate) inside: Option<PathBuf>,

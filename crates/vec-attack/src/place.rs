@@ -154,6 +154,12 @@ impl Place {
         })
     }
 
+    /// Ends the process that nobody shall see, where nobody looks for it.
+    pub(crate) fn without_bait(&mut self) {
+        let _ = self.bait.kill();
+        let _ = self.bait.wait();
+    }
+
     /// A path of the host side.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)

@@ -34,3 +34,5 @@ pub use report::{EndedBy, PayloadExit, REPORT_SCHEMA, SandboxReport, SetupError,
 pub use runner::{
     Captured, LINE_BYTES_MAX, Line, RunOptions, Runner, SandboxError, SandboxRun, Started,
 };
+#[cfg(feature = "lifted")]
+pub use seccomp::filter_bytes;

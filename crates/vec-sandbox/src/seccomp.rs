@@ -59,6 +59,24 @@ pub(crate) fn filters(plan: &SandboxPlan) -> Result<Vec<BpfProgram>, Failed> {
     Ok(vec![absent_numbers(), list.try_into()?])
 }
 
+/// The filters of `plan` as the kernel takes them, so that another sandbox can be given the same work.
+///
+/// # Errors
+/// A text: this architecture has no table.
+#[cfg(feature = "lifted")]
+pub fn filter_bytes(plan: &SandboxPlan) -> Result<Vec<Vec<u8>>, String> {
+    let bytes = |program: &BpfProgram| {
+        let steps = program.iter().flat_map(|step| {
+            let [code_low, code_high] = step.code.to_ne_bytes();
+            let [a, b, c, d] = step.k.to_ne_bytes();
+            [code_low, code_high, step.jt, step.jf, a, b, c, d]
+        });
+        steps.collect()
+    };
+    let programs = filters(plan).map_err(|error| error.to_string())?;
+    Ok(programs.iter().map(bytes).collect())
+}
+
 fn plain(numbers: &[i64]) -> Rules {
     numbers.iter().map(|&number| (number, Vec::new())).collect()
 }

@@ -246,8 +246,22 @@ pub(crate) fn reset_signals() {
 /// Capability to signal processes of any mapped id.
 pub(crate) const CAP_KILL: u32 = 5;
 
-/// Drops every capability from every set, and the ways to get one back; `keep` stays permitted and
-/// effective until the next exec.
+/// Empties the bounding set, which children inherit.
+pub(crate) fn drop_bounding_set() -> Result<(), Errno> {
+    for capability in 0..64 {
+        // SAFETY: prctl with integer arguments only.
+        match Errno::result(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }) {
+            Ok(_) => {}
+            // Past the last capability this kernel knows.
+            Err(Errno::EINVAL) if capability > 0 => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Drops every capability from every set but the bounding one, and the ways to get one back; `keep`
+/// stays permitted and effective until the next exec.
 pub(crate) fn drop_capabilities(keep: Option<u32>) -> Result<(), Errno> {
     const PR_CAP_AMBIENT: c_int = 47;
     const PR_CAP_AMBIENT_CLEAR_ALL: c_int = 4;
@@ -261,15 +275,6 @@ pub(crate) fn drop_capabilities(keep: Option<u32>) -> Result<(), Errno> {
     }
     // SAFETY: prctl with integer arguments only.
     Errno::result(unsafe { libc::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) })?;
-    for capability in 0..64 {
-        // SAFETY: prctl with integer arguments only.
-        match Errno::result(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }) {
-            Ok(_) => {}
-            // Past the last capability this kernel knows.
-            Err(Errno::EINVAL) if capability > 0 => break,
-            Err(errno) => return Err(errno),
-        }
-    }
     // SAFETY: prctl with integer arguments only.
     Errno::result(unsafe { libc::prctl(libc::PR_SET_SECUREBITS, SECUREBITS_ALL_LOCKED, 0, 0, 0) })?;
     let header = Header {

@@ -11,12 +11,24 @@ use nix::sys::prctl;
 use nix::sys::stat::Mode;
 use nix::unistd::{AccessFlags, access, dup2_stderr, dup2_stdin, dup2_stdout};
 
+use seccompiler::BpfProgram;
+
 use super::{OrRefuse, Refusal};
 use crate::plan::{Lift, SandboxPlan};
 use crate::report::SetupStep;
 use crate::{seccomp, sys};
 
-/// All rights that could be used or regained. Init keeps the one to signal the payload's id.
+/// No capability can come back through an exec, for this process and all that it will fork.
+pub(crate) fn bound_rights(plan: &SandboxPlan) -> Result<(), Refusal> {
+    if plan.lifts(Lift::Capabilities) {
+        return Ok(());
+    }
+    sys::drop_bounding_set().or_refuse(SetupStep::Capabilities, || {
+        "cannot drop the bounding set of capabilities".to_owned()
+    })
+}
+
+/// All rights that could be used or regained; the bounding set is gone already. Init keeps the one to signal the payload's id.
 pub(crate) fn drop_rights(plan: &SandboxPlan, keep: Option<u32>) -> Result<(), Refusal> {
     let step = SetupStep::Capabilities;
     let refused = || "cannot drop capabilities".to_owned();
@@ -59,17 +71,24 @@ pub(crate) fn check_access(plan: &SandboxPlan) -> Result<(), Refusal> {
     })
 }
 
-/// Installs the filters of the plan's profile.
-pub(crate) fn filter(plan: &SandboxPlan) -> Result<(), Refusal> {
+/// The filters of the plan's profile, in the order in which they are to be installed.
+pub(crate) fn filters(plan: &SandboxPlan) -> Result<Vec<BpfProgram>, Refusal> {
     if plan.lifts(Lift::Seccomp) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    let step = SetupStep::Seccomp;
-    let refused = |what: String| Refusal::plain(step, format!("system-call filter: {what}"));
-    for program in seccomp::filters(plan).map_err(|e| refused(e.to_string()))? {
-        seccompiler::apply_filter(&program).map_err(|e| refused(e.to_string()))?;
+    seccomp::filters(plan).map_err(|error| unfiltered(&error.to_string()))
+}
+
+/// Installs them.
+pub(crate) fn install(filters: &[BpfProgram]) -> Result<(), Refusal> {
+    for program in filters {
+        seccompiler::apply_filter(program).map_err(|error| unfiltered(&error.to_string()))?;
     }
     Ok(())
+}
+
+fn unfiltered(why: &str) -> Refusal {
+    Refusal::plain(SetupStep::Seccomp, format!("system-call filter: {why}"))
 }
 
 /// Resource limits of the calling process and what it will start.

@@ -66,6 +66,8 @@ fn start_and_wait(
         .or_refuse(step, || "cannot open a signalfd".to_owned())?;
     let (gate, open_gate) =
         pipe2(OFlag::O_CLOEXEC).or_refuse(step, || "cannot make a pipe".to_owned())?;
+    // Once for both processes.
+    confine::bound_rights(plan)?;
     let forked = sys::fork_payload().or_refuse(step, || "cannot fork the payload".to_owned())?;
     let Some(main) = forked else {
         drop(open_gate);
@@ -76,7 +78,8 @@ fn start_and_wait(
     drop(gate);
     confine_init(plan)?;
     send(status, &InitMessage::Started);
-    nix::unistd::write(&open_gate, b"g").or_refuse(step, || "the payload is gone".to_owned())?;
+    // EPIPE: it has failed and said why; the reaping ends us.
+    let _ = nix::unistd::write(&open_gate, b"g");
     drop(open_gate);
     let (mut asked_to_end, mut ended) = (false, false);
     loop {
@@ -153,9 +156,10 @@ fn wait_for_news(
     Ok(())
 }
 
-/// In the payload's process: the last confinement, then the program. Returns only on failure.
+/// In the payload's process: the last confinement, then the program. Returns only on failure. It
+/// prepares itself while init gives up its rights, and waits for that before the filter.
 fn become_payload(plan: &SandboxPlan, start: Start, gate: OwnedFd) -> Refusal {
-    match exec(plan, start, gate) {
+    match exec(plan, start, File::from(gate)) {
         Ok(never) => match never {},
         Err(refusal) => refusal,
     }
@@ -164,13 +168,10 @@ fn become_payload(plan: &SandboxPlan, start: Start, gate: OwnedFd) -> Refusal {
 fn exec(
     plan: &SandboxPlan,
     start: Start,
-    gate: OwnedFd,
+    mut gate: File,
 ) -> Result<std::convert::Infallible, Refusal> {
     let step = SetupStep::Exec;
     let plain = |what: &'static str| move || what.to_owned();
-    File::from(gate)
-        .read_exact(&mut [0])
-        .or_refuse(step, plain("init is gone"))?;
     setup::take_payload_ids(start)?;
     confine::drop_rights(plan, None)?;
     confine::check_access(plan)?;
@@ -179,7 +180,6 @@ fn exec(
     SigSet::all()
         .thread_unblock()
         .or_refuse(step, plain("cannot unblock signals"))?;
-    sys::reset_signals();
     chdir(&plan.cwd).or_refuse(step, || format!("cannot enter {:?}", plan.cwd))?;
     let strings = |list: Vec<String>| -> Result<Vec<CString>, Refusal> {
         list.into_iter()
@@ -199,7 +199,10 @@ fn exec(
         sys::close_from(3, true).or_refuse(step, plain("cannot close descriptors"))?;
     }
     confine::limit(plan)?;
-    confine::filter(plan)?;
+    let filters = confine::filters(plan)?;
+    gate.read_exact(&mut [0])
+        .or_refuse(step, plain("init is gone"))?;
+    confine::install(&filters)?;
     execve(program, &argv, &env).or_refuse(step, || {
         format!("cannot execute {}", program.to_string_lossy())
     })

@@ -30,6 +30,8 @@ const NAMESPACES: u64 = (libc::CLONE_NEWUSER
 pub(crate) struct Child {
     pub(crate) pid: Pid,
     pub(crate) pidfd: OwnedFd,
+    /// Ids mapped into it.
+    pub(crate) ids: u32,
     /// Our end of the socket on which init reports and hands descriptors out.
     pub(crate) status: OwnedFd,
     /// Its end of file tells init that we are gone.
@@ -77,6 +79,7 @@ pub(crate) fn launch(
     let child = Child {
         pid,
         pidfd,
+        ids: start.ids(),
         status: status_read,
         go: go_write,
     };

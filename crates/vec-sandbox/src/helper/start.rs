@@ -24,10 +24,10 @@ pub(crate) enum Start {
 
 impl Start {
     pub(crate) fn detect(wanted: OuterIds) -> Self {
-        let mapped = |file: &str, id: u32| {
-            std::fs::read_to_string(file).is_ok_and(|table| table_maps(&table, id))
+        let both = |file: &str, id: u32| {
+            std::fs::read_to_string(file)
+                .is_ok_and(|table| table_maps(&table, id) && table_maps(&table, id + 1))
         };
-        let both = |file: &str, id: u32| mapped(file, id) && mapped(file, id + 1);
         let is_root = geteuid().is_root()
             && both("/proc/self/uid_map", wanted.uid)
             && both("/proc/self/gid_map", wanted.gid);
@@ -48,6 +48,14 @@ impl Start {
 
     pub(crate) fn is_root(self) -> bool {
         matches!(self, Self::Root(_) | Self::One(_))
+    }
+
+    /// How many ids are mapped.
+    pub(crate) fn ids(self) -> u32 {
+        match self {
+            Self::Root(_) => 2,
+            Self::One(_) | Self::User(_) => 1,
+        }
     }
 
     /// Writes the id maps of the freshly cloned child.

@@ -15,7 +15,6 @@ use nix::unistd::read;
 
 use super::launch::{Child, launch};
 use super::setup::InitMessage;
-use super::start::Start;
 use super::{Refusal, advice};
 use crate::control::{Command, Parser};
 use crate::handover;
@@ -299,10 +298,7 @@ impl<'a> Watch<'a> {
             InitMessage::Started => {
                 let now = Instant::now();
                 self.hand_out();
-                self.report.ids = match Start::detect(self.plan.outer) {
-                    Start::Root(_) if !self.plan.lifts(Lift::TwoIds) => 2,
-                    _ => 1,
-                };
+                self.report.ids = self.child.ids;
                 self.started = Some(now);
                 self.report.setup_ms = millis(now - self.begun);
                 self.report.exit = PayloadExit::Unknown;
@@ -317,7 +313,7 @@ impl<'a> Watch<'a> {
                 // Once the payload runs it may disturb an init of its own id; that is no excuse.
                 let never_ran = self.report.exit == PayloadExit::NotStarted
                     || PAYLOAD_STEPS.contains(&error.step);
-                if never_ran {
+                if never_ran && self.report.setup_error.is_none() {
                     self.fail(advice::advised(error));
                 }
             }
