@@ -6,6 +6,7 @@ mod ci;
 mod demo;
 mod dist;
 mod flips;
+mod kernel;
 mod node_table;
 mod shell;
 mod sim;
@@ -66,6 +67,8 @@ enum Verb {
     Bench(attack::BenchArguments),
     /// Run many sandboxes in a row, and many executions through a controller; nothing may be left.
     Soak(soak::SoakArguments),
+    /// Test control groups on a kernel of its own that has version 2 alone.
+    Kernel,
     /// Simulate the search core over seeded policies, worlds and mishaps.
     Sim(sim::SimArguments),
     /// Change every stored value of a closed run and rebuild its chains; replay must name each.
@@ -94,6 +97,7 @@ fn run(verb: Verb) -> Result<()> {
         Verb::Attack(arguments) => attack::attack(&arguments),
         Verb::Bench(arguments) => attack::bench(&arguments),
         Verb::Soak(arguments) => soak::soak(&arguments),
+        Verb::Kernel => kernel::kernel(),
         Verb::Sim(arguments) => sim::sim(&arguments),
         Verb::Flips(arguments) => flips::flips(&arguments),
     }
