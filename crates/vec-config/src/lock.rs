@@ -17,7 +17,7 @@ pub use record::{
 use crate::{Board, Config, EvalSpec, Mode, PythonFacts, Role};
 
 /// The version that this code writes and reads.
-pub const LOCK_VERSION: u32 = 9;
+pub const LOCK_VERSION: u32 = 10;
 
 /// Longest accepted lock file in bytes.
 const LOCK_BYTES_MAX: u64 = 16 << 20;
