@@ -401,7 +401,7 @@ fn locks_of_other_versions_and_other_files_are_refused() {
     let lock = build_lock(fixture.inputs()).expect("lock");
     let text = String::from_utf8(lock_bytes(&lock).expect("bytes")).expect("text");
     let parse = |text: &str| Lock::parse(Path::new("x"), text.as_bytes());
-    let old = text.replace("\"lock_version\":9", "\"lock_version\":8");
+    let old = text.replace("\"lock_version\":10", "\"lock_version\":9");
     assert!(matches!(
         parse(&old),
         Err(LockError::Version { found: 8, .. })
