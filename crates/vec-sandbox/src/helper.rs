@@ -14,6 +14,7 @@ mod inside;
 mod launch;
 mod mounts;
 mod owner;
+mod proc;
 mod self_test;
 mod setup;
 mod sources;
@@ -117,7 +118,7 @@ pub fn main() -> ExitCode {
             _ => usage(),
         },
         ["--probe"] => self_test::probe(),
-        [inside::FLAG] => inside::check(),
+        [inside::FLAG, profile] => inside::check(profile),
         _ => usage(),
     }
 }

@@ -16,30 +16,13 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, umask};
 
 use super::sources::{Kind, Source};
-use super::{OrRefuse, Refusal, devices, fill};
+use super::{OrRefuse, Refusal, devices, fill, proc};
 use crate::plan::{INSIDE_ID, Lift, SandboxPlan, TmpfsSize, WorkKind};
 use crate::report::SetupStep;
 use crate::sys;
 
 /// Where the new root is put together; covered in this mount namespace only.
 const STAGE: &str = "/tmp";
-
-/// Ceilings of this user namespace (sandbox.md A.3-14): a nested namespace is impossible, and
-/// inotify, whose use is charged to the namespace's creator too, cannot starve the host.
-const CEILINGS: [(&str, &str); 12] = [
-    ("max_user_namespaces", "0"),
-    ("max_mnt_namespaces", "0"),
-    ("max_pid_namespaces", "0"),
-    ("max_net_namespaces", "0"),
-    ("max_ipc_namespaces", "0"),
-    ("max_uts_namespaces", "0"),
-    ("max_cgroup_namespaces", "0"),
-    ("max_time_namespaces", "0"),
-    ("max_inotify_instances", "16"),
-    ("max_inotify_watches", "16384"),
-    ("max_fanotify_groups", "0"),
-    ("max_fanotify_marks", "0"),
-];
 
 /// Builds the root in the working directory and enters it.
 pub(crate) fn build(
@@ -78,7 +61,7 @@ pub(crate) fn build(
         std::os::unix::fs::symlink(&link.target, &path)
             .or_refuse(SetupStep::Root, || format!("cannot make {:?}", link.path))?;
     }
-    proc_with_ceilings(plan)?;
+    proc::with_ceilings(plan)?;
     pivot()
 }
 
@@ -135,45 +118,6 @@ fn attach(source: Source, already_detached: bool) -> Result<(), Refusal> {
     let target = CString::new(path.as_os_str().as_bytes())
         .map_err(|_| Refusal::new(SetupStep::Bind, Errno::EINVAL, what()))?;
     sys::move_mount(tree.as_fd(), &target).or_refuse(SetupStep::Bind, what)
-}
-
-/// Writes the ceilings through a whole `/proc` that exists only for this, then mounts the one
-/// that stays: processes only, others' hidden.
-fn proc_with_ceilings(plan: &SandboxPlan) -> Result<(), Refusal> {
-    if plan.lifts(Lift::OwnProc) {
-        return Ok(());
-    }
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    mount(Some("proc"), "proc", Some("proc"), flags, None::<&str>)
-        .or_refuse(SetupStep::Proc, || "cannot mount an own /proc".to_owned())?;
-    for (name, value) in CEILINGS {
-        let of_inotify = name.contains("inotify");
-        if of_inotify && plan.lifts(Lift::InotifyCeiling)
-            || !of_inotify && plan.lifts(Lift::UserNamespaceCeiling)
-        {
-            continue;
-        }
-        match std::fs::write(Path::new("proc/sys/user").join(name), value) {
-            Ok(()) => {}
-            // This kernel has no such object, hence nothing to bound.
-            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
-            Err(error) => {
-                return Err(error).or_refuse(SetupStep::Ceilings, || {
-                    format!("cannot write /proc/sys/user/{name}")
-                });
-            }
-        }
-    }
-    if plan.lifts(Lift::ProcSubset) {
-        return Ok(());
-    }
-    umount2("proc", MntFlags::empty()).or_refuse(SetupStep::Proc, || {
-        "cannot unmount the first /proc".to_owned()
-    })?;
-    let options = Some("subset=pid,hidepid=2");
-    mount(Some("proc"), "proc", Some("proc"), flags, options).or_refuse(SetupStep::Proc, || {
-        "cannot mount /proc with subset=pid".to_owned()
-    })
 }
 
 fn pivot() -> Result<(), Refusal> {

@@ -1,12 +1,13 @@
-//! `--probe`: this very program as payload of a complete sandbox, looking around from inside.
+//! `--probe`: this very program as payload of a complete sandbox of each profile, looking around from
+//! inside.
 //!
 //! Invariants: prints exactly one JSON document; leaves no file behind.
 
-use std::collections::BTreeMap;
+mod plans;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::process::ExitCode;
 
 use nix::fcntl::OFlag;
@@ -14,22 +15,13 @@ use nix::unistd::{dup, dup2_stderr, dup2_stdout, getgroups, pipe2};
 
 use super::start::Start;
 use super::{OrRefuse, Refusal, inside, supervise};
-use crate::host::HostLayout;
-use crate::plan::{
-    ExecInputs, Limits, OuterIds, OutputCaps, PythonBinds, SANDBOX_GID, SANDBOX_UID, SandboxPlan,
-    TimeLimits, TmpfsSize, WorkKind,
-};
+use crate::plan::{OuterIds, SANDBOX_GID, SANDBOX_UID, SandboxPlan};
 use crate::probe::{Isolation, PROBE_SCHEMA, ProbeCheck, ProbeReport, StartedBy};
-use crate::report::{SandboxReport, SetupStep};
+use crate::report::{PayloadExit, SandboxReport, SetupStep};
 
-/// Where the program lies inside.
-const INSIDE_DIR: &str = "/solution";
 const CHECKS_BYTES_MAX: u64 = 64 << 10;
-/// Room for one file.
-const WORK_SIZE: TmpfsSize = TmpfsSize {
-    bytes: 1 << 20,
-    inodes: 16,
-};
+/// The option that leaves the host's facts out of `/proc`.
+const SUBSET: &str = "subset=pid";
 
 /// Exit code 0 when everything works.
 pub(crate) fn probe() -> ExitCode {
@@ -53,7 +45,18 @@ pub(crate) fn probe() -> ExitCode {
     }
 }
 
-fn judge(run: &SandboxReport, checks: Vec<ProbeCheck>, isolation: Isolation) -> ProbeReport {
+fn judge(run: &SandboxReport, checks: Vec<ProbeCheck>, mut isolation: Isolation) -> ProbeReport {
+    let options = checks
+        .iter()
+        .find(|check| check.name == inside::PROC_OPTIONS);
+    if let Some(options) = options {
+        isolation.proc_options.clone_from(&options.detail);
+        if !options.detail.contains(SUBSET) {
+            isolation.missing.push(format!(
+                "{SUBSET} of /proc (Linux 5.8 or newer): facts of the host in it are covered one by one instead; a fact that a driver adds later would show"
+            ));
+        }
+    }
     let passed = run.succeeded() && !checks.is_empty() && checks.iter().all(|check| check.ok);
     let error = run.setup_error.clone().or_else(|| {
         let silent = !passed && checks.iter().all(|check| check.ok);
@@ -84,17 +87,44 @@ fn broken(refusal: Refusal, isolation: Isolation) -> ProbeReport {
     }
 }
 
-/// Runs the payload; gives the real stdout, the report and what the payload saw.
+/// Runs the payload under each profile; gives the real stdout, the first report that is no success (or
+/// the last), and what the payloads saw.
 fn attempt() -> Result<(File, SandboxReport, Vec<ProbeCheck>), Refusal> {
     let step = SetupStep::Plan;
+    let stdout = dup(std::io::stdout().as_fd())
+        .or_refuse(step, || "cannot keep the self-test's output".to_owned())?;
+    let (mut run, mut checks) = attempt_one(&plans::exec()?)?;
+    for (name, plan) in [
+        ("engineer", plans::engineer()?),
+        ("worker", plans::worker()?),
+    ] {
+        if !run.succeeded() {
+            break;
+        }
+        let (next, seen) = attempt_one(&plan)?;
+        run = next;
+        if let Some(error) = &mut run.setup_error {
+            error.message = format!("profile {name}: {}", error.message);
+        }
+        if seen.is_empty() {
+            run.exit = PayloadExit::Unknown;
+        }
+        checks.extend(seen.into_iter().map(|check| ProbeCheck {
+            name: format!("{name}: {}", check.name),
+            ..check
+        }));
+    }
+    Ok((File::from(stdout), run, checks))
+}
+
+fn attempt_one(plan: &SandboxPlan) -> Result<(SandboxReport, Vec<ProbeCheck>), Refusal> {
+    let step = SetupStep::Plan;
     let pipe_failed = || "cannot make the self-test's pipes".to_owned();
-    let stdout = dup(std::io::stdout().as_fd()).or_refuse(step, pipe_failed)?;
-    let plan = plan()?;
     let (output, payload) = pipe2(OFlag::O_CLOEXEC).or_refuse(step, pipe_failed)?;
     dup2_stdout(payload.as_fd()).or_refuse(step, pipe_failed)?;
     dup2_stderr(payload.as_fd()).or_refuse(step, pipe_failed)?;
     drop(payload);
-    let run = supervise::supervise(&plan, None, &[]);
+    let run = supervise::supervise(plan, None, &[]);
     let mut checks = Vec::new();
     // While something of the sandbox hangs, the pipe would not end.
     if run.tree_gone && run.setup_error.is_none() {
@@ -105,47 +135,7 @@ fn attempt() -> Result<(File, SandboxReport, Vec<ProbeCheck>), Refusal> {
             .or_refuse(step, || "cannot read the self-test's output".to_owned())?;
         checks = serde_json::from_slice(&text).unwrap_or_default();
     }
-    Ok((File::from(stdout), run, checks))
-}
-
-fn plan() -> Result<SandboxPlan, Refusal> {
-    let step = SetupStep::Plan;
-    let program = std::env::current_exe()
-        .or_refuse(step, || "cannot find the helper's own path".to_owned())?;
-    let name = program.file_name().unwrap_or_default().to_owned();
-    let host = HostLayout::detect().or_refuse(step, || "cannot look at the host".to_owned())?;
-    let inside_path = Path::new(INSIDE_DIR).join(&name);
-    let inputs = ExecInputs {
-        solution: program,
-        views: Vec::new(),
-        out: WorkKind::Memory {
-            size: WORK_SIZE,
-            fill: None,
-        },
-        python: PythonBinds::default(),
-        argv: vec![
-            inside_path.to_string_lossy().into_owned(),
-            inside::FLAG.to_owned(),
-        ],
-        env: BTreeMap::new(),
-        limits: Limits::of_memory(256 << 20, 1 << 20, 1),
-        time: TimeLimits {
-            deadline_ms: 10_000,
-            grace_ms: 0,
-        },
-        output: OutputCaps::standard(),
-    };
-    let bad = |e: crate::plan::PlanError| Refusal::plain(step, e.to_string());
-    let mut plan = SandboxPlan::exec(&inputs, &host).map_err(bad)?;
-    // The builder binds the program's file at the solution's place: move it one level down.
-    for bind in &mut plan.ro_binds {
-        if bind.dest == Path::new(INSIDE_DIR) {
-            bind.dest.clone_from(&inside_path);
-        }
-    }
-    plan.resolve_sources().map_err(bad)?;
-    plan.check().map_err(bad)?;
-    Ok(plan)
+    Ok((run, checks))
 }
 
 fn isolation() -> Isolation {
@@ -170,7 +160,7 @@ fn isolation() -> Isolation {
             .to_vec(),
         ids: if start.is_root() { "two" } else { "one" }.to_owned(),
         seccomp: "exec allow_list, engineer deny_list, worker allow_list".to_owned(),
-        proc_options: "subset=pid,hidepid=2".to_owned(),
+        proc_options: "unknown".to_owned(),
         memory_bound: "rlimit_per_process".to_owned(),
         work_bound: "memory_file_system".to_owned(),
         missing: missing(start),

@@ -24,7 +24,8 @@ pub enum Lift {
     IoUring,
     /// Dropping capabilities.
     Capabilities,
-    /// `no_new_privs`.
+    /// `no_new_privs`. Installing a filter sets it again (without it the kernel would accept none from
+    /// a process without capabilities), so this has an effect only together with [`Lift::Seccomp`].
     NoNewPrivs,
     /// The second id: init runs under the payload's.
     TwoIds,
@@ -38,6 +39,9 @@ pub enum Lift {
     OwnProc,
     /// Options of the own `/proc`.
     ProcSubset,
+    /// Not a protection but the kernel's knowledge of `subset=pid`: an option that no kernel knows is
+    /// asked for in its place, to exercise what then covers the host's facts.
+    ProcOption,
     /// No further user namespaces.
     UserNamespaceCeiling,
     /// Few inotify instances and watches.

@@ -31,6 +31,12 @@ both_modes! {
         let wanted = if started_by_root() { StartedBy::Root } else { StartedBy::User };
         assert_eq!(report.isolation.started_by, wanted);
         assert_eq!(report.isolation.kept_groups, 0);
+        for profile in ["engineer: ", "worker: "] {
+            let of_profile = report.checks.iter().filter(|c| c.name.starts_with(profile));
+            assert!(of_profile.count() >= 10, "{profile}");
+        }
+        assert!(report.isolation.proc_options.contains("subset=pid"));
+        assert!(!report.isolation.missing.iter().any(|what| what.contains("subset=pid")));
     }
 }
 
