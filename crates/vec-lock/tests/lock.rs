@@ -404,7 +404,7 @@ fn locks_of_other_versions_and_other_files_are_refused() {
     let old = text.replace("\"lock_version\":10", "\"lock_version\":9");
     assert!(matches!(
         parse(&old),
-        Err(LockError::Version { found: 8, .. })
+        Err(LockError::Version { found: 9, .. })
     ));
     let more = text.replacen('{', "{\"extra\":1,", 1);
     assert!(matches!(parse(&more), Err(LockError::Parse { .. })));
