@@ -36,6 +36,9 @@ use handed::Reports;
 /// Bound on what may follow the report: the rest of the pipes, the helper's exit.
 const AFTER_REPORT_MAX: Duration = Duration::from_secs(5);
 
+/// The same for the pipes of a tree that hangs: what is in them already, no more will come.
+const AFTER_HANG_MAX: Duration = Duration::from_millis(200);
+
 /// Why there is no report. None of these is the payload's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
@@ -197,9 +200,14 @@ impl Runner {
                     never = &mut steering => match never {},
                 }
             };
-            // Everything that could write is dead, or hangs in the kernel: then this bound ends it.
+            // Everything that could write is dead, or hangs in the kernel and holds the pipes.
             if !pumped {
-                let _ = tokio::time::timeout(AFTER_REPORT_MAX, pumps).await;
+                let bound = if says_hanging(&report) {
+                    AFTER_HANG_MAX
+                } else {
+                    AFTER_REPORT_MAX
+                };
+                let _ = tokio::time::timeout(bound, pumps).await;
             }
             report?
         };
@@ -219,6 +227,13 @@ impl Runner {
             output_killed,
         })
     }
+}
+
+/// Does the report say that something is left?
+fn says_hanging(report: &Result<Vec<u8>, SandboxError>) -> bool {
+    let report = report.as_ref().ok();
+    let parsed = report.and_then(|bytes| serde_json::from_slice::<SandboxReport>(bytes).ok());
+    parsed.is_some_and(|report| !report.tree_gone)
 }
 
 fn describe(status: Option<ExitStatus>) -> String {
