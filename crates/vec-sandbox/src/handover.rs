@@ -1,5 +1,5 @@
-//! Messages with descriptors over a Unix stream socket: from the sandbox's init to the helper and
-//! from the helper to the daemon.
+//! Messages with descriptors over a Unix stream socket: from the daemon to the helper, from the
+//! sandbox's init to the helper and from the helper to the daemon.
 //!
 //! Invariants: at most [`DESCRIPTORS_MAX`] descriptors come with one message; whatever arrives is
 //! close-on-exec and owned.
@@ -12,8 +12,11 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 
 use crate::plan::LISTENERS_MAX;
 
-/// The work directory and every listener.
-pub(crate) const DESCRIPTORS_MAX: usize = LISTENERS_MAX + 1;
+/// Most control groups of one execution: memory, pids, cpu and io of both hierarchies.
+pub(crate) const GROUPS_MAX: usize = 8;
+/// Plan, control pipe and every group, or the work directory and every listener.
+pub(crate) const DESCRIPTORS_MAX: usize = 2 + GROUPS_MAX;
+const _: () = assert!(LISTENERS_MAX < DESCRIPTORS_MAX, "of the hand-out");
 
 /// Sends `bytes` and `fds` as one message.
 pub(crate) fn send(

@@ -2,8 +2,9 @@
 //!
 //! Invariants: one thread from start to end (namespaces of user type, and a child that is a copy
 //! of its parent, allow nothing else). It holds no secret: it starts with an empty environment and
-//! a few descriptors only: 1 and 2 are the payload's, 3 the plan, 4 control, 5 the socket for
-//! what is handed out and the report, from 6 on the control groups to enter (`run N` says how many).
+//! three descriptors only: 1 and 2 are the payload's, 0 is the socket for what is handed out and the
+//! report. On it the first message brings the rest: plan, control pipe, and the control groups to enter
+//! (`run N` says how many). So a daemon of many threads and much memory need not fork to start it.
 
 mod advice;
 mod confine;
@@ -23,21 +24,18 @@ mod supervise;
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::ExitCode;
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 
 use crate::plan::{Lift, SandboxPlan};
 use crate::report::{SandboxReport, SetupError, SetupStep};
-use crate::sys;
+use crate::{handover, sys};
 
 /// Longest accepted plan.
 const PLAN_BYTES_MAX: u64 = 4 << 20;
-/// First control group; after the last comes nobody's business.
-const FIRST_GROUP_FD: i32 = 6;
-/// Most control groups of one execution: memory, pids, cpu and io of both hierarchies.
-const GROUPS_MAX: i32 = 8;
 const EXIT_USAGE: u8 = 64;
 const EXIT_BROKEN: u8 = 70;
 
@@ -114,7 +112,7 @@ pub fn main() -> ExitCode {
     match arguments.as_slice() {
         ["run"] => run(0),
         ["run", groups] => match groups.parse() {
-            Ok(count @ 0..=GROUPS_MAX) => run(count),
+            Ok(count @ 0..=handover::GROUPS_MAX) => run(count),
             _ => usage(),
         },
         ["--probe"] => self_test::probe(),
@@ -125,18 +123,26 @@ pub fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     write_stderr(
-        "usage: vec-sandbox run [GROUPS] (plan on fd 3, control 4, report socket 5, control groups from 6 on) | --probe\n",
+        "usage: vec-sandbox run [GROUPS] (stdin: a socket that brings plan, control pipe and control groups) | --probe\n",
     );
     ExitCode::from(EXIT_USAGE)
 }
 
-fn run(groups: i32) -> ExitCode {
-    let Ok((plan, control, report, groups)) = take_descriptors(groups) else {
-        write_stderr("vec-sandbox: descriptors 3 (plan), 4 (control), 5 (report) are needed\n");
+fn run(groups: usize) -> ExitCode {
+    let Ok(Taken {
+        plan,
+        control,
+        report,
+        groups,
+    }) = take_descriptors(groups)
+    else {
+        write_stderr(
+            "vec-sandbox: stdin must bring plan, control pipe and as many groups as said\n",
+        );
         return ExitCode::from(EXIT_USAGE);
     };
-    let report_of = match read_plan(File::from(plan)).and_then(|plan| close_foreign(plan, &groups))
-    {
+    let held: Vec<_> = groups.iter().chain([&control, &report]).collect();
+    let report_of = match read_plan(plan).and_then(|plan| close_foreign(plan, &held)) {
         Ok(plan) => supervise::supervise(&plan, Some((control, &report)), &groups),
         Err(refusal) => supervise::refused(refusal),
     };
@@ -147,21 +153,52 @@ fn run(groups: i32) -> ExitCode {
     }
 }
 
-type Taken = (OwnedFd, OwnedFd, OwnedFd, Vec<OwnedFd>);
+/// What the daemon gives.
+struct Taken {
+    plan: File,
+    control: OwnedFd,
+    report: OwnedFd,
+    groups: Vec<OwnedFd>,
+}
 
-fn take_descriptors(groups: i32) -> Result<Taken, Errno> {
-    let (plan, control, report) = (sys::take_fd(3)?, sys::take_fd(4)?, sys::take_fd(5)?);
-    let groups = (0..groups).map(|n| sys::take_fd(FIRST_GROUP_FD + n));
-    Ok((plan, control, report, groups.collect::<Result<_, _>>()?))
+/// Takes the socket off stdin, where `/dev/null` comes instead, and what its first message brings.
+fn take_descriptors(groups: usize) -> Result<Taken, Errno> {
+    let report = sys::take_fd(fcntl(std::io::stdin(), FcntlArg::F_DUPFD_CLOEXEC(3))?)?;
+    confine::null_stdio(true).map_err(|_| Errno::ENODEV)?;
+    let mut brought = Vec::new();
+    handover::receive(report.as_fd(), &mut [0], &mut brought)?;
+    // The kernel cuts a message silently: a group that is not entered bounds nothing.
+    if brought.len() != 2 + groups {
+        return Err(Errno::EBADF);
+    }
+    let mut brought = brought.into_iter();
+    let mut next = || brought.next().ok_or(Errno::EBADF);
+    Ok(Taken {
+        plan: File::from(next()?),
+        control: next()?,
+        report,
+        groups: brought.collect(),
+    })
 }
 
 /// Whatever a careless parent left open must not reach init, let alone the payload.
-fn close_foreign(plan: SandboxPlan, groups: &[OwnedFd]) -> Result<SandboxPlan, Refusal> {
-    if !plan.lifts(Lift::CloseFds) {
-        let first = FIRST_GROUP_FD.unsigned_abs() + groups.len() as u32;
-        sys::close_from(first, false)
-            .or_refuse(SetupStep::Plan, || "cannot close descriptors".to_owned())?;
+fn close_foreign(plan: SandboxPlan, held: &[&OwnedFd]) -> Result<SandboxPlan, Refusal> {
+    if plan.lifts(Lift::CloseFds) {
+        return Ok(plan);
     }
+    let mut numbers: Vec<u32> = held
+        .iter()
+        .map(|fd| fd.as_raw_fd().unsigned_abs())
+        .collect();
+    numbers.sort_unstable();
+    let mut first = 3;
+    for number in numbers {
+        sys::close_range(first, number)
+            .or_refuse(SetupStep::Plan, || "cannot close descriptors".to_owned())?;
+        first = number + 1;
+    }
+    sys::close_from(first, false)
+        .or_refuse(SetupStep::Plan, || "cannot close descriptors".to_owned())?;
     Ok(plan)
 }
 

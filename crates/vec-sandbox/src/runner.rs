@@ -1,7 +1,7 @@
 //! Starts the helper, feeds it the plan, drains the payload's output, takes the report.
 //!
 //! Invariants: no unsandboxed fall-back. The helper gets an empty environment and the descriptors
-//! that it needs; what it hands out comes before the payload's first instruction.
+//! that it needs (nothing of ours is ever open in another program, all of it is close-on-exec); what it hands out comes before the payload's first instruction.
 //! Dropping the returned future closes the control pipe, which kills the whole tree. Output beyond
 //! a cap is counted and dropped, so a flood never blocks or fills memory.
 
@@ -10,13 +10,12 @@ mod handed;
 
 use std::fs::File;
 use std::io::{Seek, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use command_fds::{CommandFdExt, FdMapping};
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::pipe2;
@@ -27,6 +26,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::control::{Command, RunControl, Wish};
+use crate::handover;
 use crate::plan::{PlanError, SandboxPlan};
 use crate::report::SandboxReport;
 use capture::Pump;
@@ -35,6 +35,9 @@ use handed::Reports;
 
 /// Bound on what may follow the report: the rest of the pipes, the helper's exit.
 const AFTER_REPORT_MAX: Duration = Duration::from_secs(5);
+
+/// The same for the pipes of a tree that hangs: what is in them already, no more will come.
+const AFTER_HANG_MAX: Duration = Duration::from_millis(200);
 
 /// Why there is no report. None of these is the payload's fault.
 #[derive(Debug, thiserror::Error)]
@@ -174,7 +177,8 @@ impl Runner {
             started,
         } = options;
         plan.check().map_err(SandboxError::Plan)?;
-        let mut helper = Helper::spawn(&self.helper, plan, groups)?;
+        let mut helper = Helper::spawn(&self.helper, plan, &groups)?;
+        drop(groups);
         helper.reports.announce(plan, started);
         let caps = plan.output;
         let (flood_tx, flood_rx) = mpsc::channel(1);
@@ -196,9 +200,14 @@ impl Runner {
                     never = &mut steering => match never {},
                 }
             };
-            // Everything that could write is dead, or hangs in the kernel: then this bound ends it.
+            // Everything that could write is dead, or hangs in the kernel and holds the pipes.
             if !pumped {
-                let _ = tokio::time::timeout(AFTER_REPORT_MAX, pumps).await;
+                let bound = if says_hanging(&report) {
+                    AFTER_HANG_MAX
+                } else {
+                    AFTER_REPORT_MAX
+                };
+                let _ = tokio::time::timeout(bound, pumps).await;
             }
             report?
         };
@@ -220,6 +229,13 @@ impl Runner {
     }
 }
 
+/// Does the report say that something is left?
+fn says_hanging(report: &Result<Vec<u8>, SandboxError>) -> bool {
+    let report = report.as_ref().ok();
+    let parsed = report.and_then(|bytes| serde_json::from_slice::<SandboxReport>(bytes).ok());
+    parsed.is_some_and(|report| !report.tree_gone)
+}
+
 fn describe(status: Option<ExitStatus>) -> String {
     status.map_or_else(|| "still running".to_owned(), |status| status.to_string())
 }
@@ -237,30 +253,30 @@ impl Helper {
     fn spawn(
         program: &PathBuf,
         plan: &SandboxPlan,
-        groups: Vec<OwnedFd>,
+        groups: &[OwnedFd],
     ) -> Result<Self, SandboxError> {
         let failed = |action| move |source| SandboxError::Pipe { action, source };
         let plan = plan_file(plan).map_err(failed("write the plan for"))?;
         let make_pipe = || pipe2(OFlag::O_CLOEXEC).map_err(std::io::Error::from);
         let (control_rx, control_tx) = make_pipe().map_err(failed("make pipes for"))?;
         let (report_rx, report_tx) = UnixStream::pair().map_err(failed("make a socket for"))?;
+        // What it needs waits in the socket that is its stdin: with descriptors mapped to numbers the
+        // process would have to be forked, which costs a daemon of some size milliseconds.
+        let brought: Vec<BorrowedFd<'_>> = [&plan, &control_rx]
+            .into_iter()
+            .chain(groups)
+            .map(AsFd::as_fd)
+            .collect();
+        handover::send(report_rx.as_fd(), b"p", &brought)
+            .map_err(|errno| failed("pass descriptors to")(errno.into()))?;
         let mut command = std::process::Command::new(program);
         command
             .args(["run".to_owned(), groups.len().to_string()])
             .env_clear()
             .current_dir("/")
-            .stdin(Stdio::null())
+            .stdin(OwnedFd::from(report_tx))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let map = |parent_fd: OwnedFd, child_fd| FdMapping {
-            parent_fd,
-            child_fd,
-        };
-        let mut mappings = vec![map(plan, 3), map(control_rx, 4), map(report_tx.into(), 5)];
-        mappings.extend((6..).zip(groups).map(|(number, group)| map(group, number)));
-        command
-            .fd_mappings(mappings)
-            .map_err(|e| failed("pass descriptors to")(std::io::Error::other(e)))?;
         let mut command = tokio::process::Command::from(command);
         let mut child = command.spawn().map_err(|source| SandboxError::Spawn {
             helper: program.clone(),

@@ -167,6 +167,15 @@ pub(crate) fn close_from(first: u32, only_on_exec: bool) -> Result<(), Errno> {
     check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, flags) }).map(drop)
 }
 
+/// Closes the descriptors from `first` to the one before `end`.
+pub(crate) fn close_range(first: u32, end: u32) -> Result<(), Errno> {
+    if first >= end {
+        return Ok(());
+    }
+    // SAFETY: the caller owns none of these descriptors through a Rust type that will be used again.
+    check(unsafe { libc::syscall(libc::SYS_close_range, first, end - 1, 0) }).map(drop)
+}
+
 /// Takes ownership of an inherited descriptor by number.
 pub(crate) fn take_fd(raw: RawFd) -> Result<OwnedFd, Errno> {
     // SAFETY: F_GETFD has no memory arguments.

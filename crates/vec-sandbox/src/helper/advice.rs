@@ -56,7 +56,7 @@ pub(crate) fn advice(step: SetupStep, errno: Option<Errno>, facts: &HostFacts) -
         | SetupStep::Capabilities
             if refused && facts.apparmor_restricts =>
         {
-            "AppArmor restricts user namespaces here (Ubuntu 24.04): as root, load the profile in deploy/apparmor once, or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
+            "AppArmor restricts user namespaces here (Ubuntu 24.04): as root, load the profile in deploy/apparmor once (with your --prefix in it), or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`"
         }
         SetupStep::Namespaces if refused || errno == Some(Errno::ENOSYS) => {
             "a container's or service's own filter seems to forbid user namespaces: run vec outside of it, or allow clone3 with namespaces there"

@@ -3,7 +3,7 @@
 //! Invariants: everything that can be refused without a child is refused before it exists; a child
 //! that cannot be set going is killed and reaped here.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
@@ -38,10 +38,12 @@ pub(crate) struct Child {
     go: OwnedFd,
 }
 
-/// Prepares the sources, clones the child, writes its id maps and tells it to go.
+/// Prepares the sources, clones the child, writes its id maps and tells it to go. `private` belongs to
+/// the helper alone: the child closes it. (The owners in its copy of the memory are never dropped: it
+/// leaves by `_exit`.)
 pub(crate) fn launch(
     plan: &SandboxPlan,
-    has_control: bool,
+    private: &[RawFd],
     groups: &[OwnedFd],
 ) -> Result<Child, Refusal> {
     let start = match Start::detect(plan.outer) {
@@ -71,7 +73,7 @@ pub(crate) fn launch(
     let (pid, pidfd) = match cloned {
         Cloned::Child => {
             drop((go_write, status_read));
-            close_helper_fds(has_control);
+            private.iter().for_each(|&raw| drop(sys::take_fd(raw)));
             setup::child(plan, start, sources, go_read, &status_write)
         }
         Cloned::Parent { pid, pidfd } => (pid, pidfd),
@@ -117,16 +119,6 @@ fn enter(groups: &[OwnedFd], pid: Pid) -> Result<(), Refusal> {
         })?;
     }
     Ok(())
-}
-
-/// In the child: control and report belong to the helper alone. (Their owners in this copy of the
-/// memory are never dropped: the child leaves by `_exit`.)
-fn close_helper_fds(has_control: bool) {
-    for raw in [4, 5] {
-        if has_control {
-            drop(sys::take_fd(raw));
-        }
-    }
 }
 
 /// Waits, bounded, for a child that was killed.

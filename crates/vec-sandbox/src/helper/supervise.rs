@@ -5,7 +5,7 @@
 //! whatever its processes ignore and wherever they moved; then a bounded wait for the kernel to finish that. `timed_out` is set by this
 //! clock only.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -67,7 +67,12 @@ pub(crate) fn supervise(
 ) -> SandboxReport {
     let begun = Instant::now();
     let (control, handing) = daemon.unzip();
-    match launch(plan, control.is_some(), groups) {
+    let private: Vec<RawFd> = control
+        .iter()
+        .chain(handing)
+        .map(AsRawFd::as_raw_fd)
+        .collect();
+    match launch(plan, &private, groups) {
         Ok(child) => {
             let mut watch = Watch::new(plan, child, control, begun);
             watch.handing = handing.map(AsFd::as_fd);

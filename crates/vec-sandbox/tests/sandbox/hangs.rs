@@ -11,8 +11,8 @@ use vec_sandbox::{PayloadExit, RunControl, WorkKind};
 use crate::live::{marker, started};
 use crate::support::{LONG, Place, processes_with, started_by_root};
 
-/// The helper's own bound (5 s), the runner's for pipes that stay open (5 s), and some room.
-const BOUND: Duration = Duration::from_secs(13);
+/// The helper's own bound (5 s) and some room.
+const BOUND: Duration = Duration::from_secs(8);
 
 /// Thaws, unmounts (which detaches the loop device too) and ends when its stdin does: by `Drop`, or
 /// by the death of this process, however it dies.

@@ -14,4 +14,5 @@ mod memory;
 mod output;
 mod refusal;
 mod results;
+mod starting;
 mod support;

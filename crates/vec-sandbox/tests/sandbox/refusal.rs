@@ -1,10 +1,11 @@
 //! Set-ups that cannot be: each one a clear error, nothing run.
 
-use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::io::{IoSlice, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
 
-use command_fds::{CommandFdExt, FdMapping};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use vec_sandbox::{
     EndedBy, PayloadExit, ProbeReport, RunControl, Runner, SandboxError, SandboxPlan,
     SandboxReport, SetupError, SetupStep, StartedBy, WorkKind, probe,
@@ -168,27 +169,42 @@ both_modes! {
 fn helper_says(place: &Place, plan: &str) -> SandboxReport {
     let (plan_rx, mut plan_tx) = std::io::pipe().unwrap();
     let (control_rx, control_tx) = std::io::pipe().unwrap();
-    let (report_rx, report_tx) = std::io::pipe().unwrap();
-    let fd = |parent_fd: OwnedFd, child_fd| FdMapping {
-        parent_fd,
-        child_fd,
-    };
+    let (report_rx, report_tx) = UnixStream::pair().unwrap();
+    let brought = [plan_rx.as_raw_fd(), control_rx.as_raw_fd()];
+    let sent = sendmsg::<()>(
+        report_rx.as_raw_fd(),
+        &[IoSlice::new(b"p")],
+        &[ControlMessage::ScmRights(&brought)],
+        MsgFlags::empty(),
+        None,
+    );
+    assert_eq!(sent, Ok(1));
+    drop((plan_rx, control_rx));
     let mut command = Command::new(&place.helper);
-    command
-        .arg("run")
-        .stdin(Stdio::null())
-        .fd_mappings(vec![
-            fd(plan_rx.into(), 3),
-            fd(control_rx.into(), 4),
-            fd(report_tx.into(), 5),
-        ])
-        .unwrap();
+    command.arg("run").stdin(OwnedFd::from(report_tx));
     let mut child = command.spawn().unwrap();
     drop(command);
     plan_tx.write_all(plan.as_bytes()).unwrap();
     drop(plan_tx);
-    let report = serde_json::from_reader(report_rx).unwrap();
+    let said = std::io::read_to_string(report_rx).unwrap();
+    // Before the report comes what is handed out, when the payload has started.
+    let report = serde_json::from_str(said.lines().last().unwrap()).unwrap();
     drop(control_tx);
     assert!(child.wait().unwrap().success());
     report
+}
+
+both_modes! {
+    async fn a_helper_without_its_descriptors_starts_nothing(place) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(ours);
+        let null = || std::fs::File::open("/dev/null").unwrap().into();
+        for stdin in [theirs.into(), null()] {
+            let stdin: OwnedFd = stdin;
+            let mut command = Command::new(&place.helper);
+            let output = command.args(["run", "1"]).stdin(stdin).output().unwrap();
+            assert_eq!(output.status.code(), Some(64));
+            assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+        }
+    }
 }
