@@ -23,6 +23,9 @@ const START_TIMEOUT: Duration = Duration::from_secs(15);
 /// Time between two looks at a launcher that is being started.
 const START_POLL: Duration = Duration::from_millis(20);
 
+/// Lines from the end of a launcher's log that are searched for why it did not start.
+const CAUSE_LINES_MAX: usize = 10;
+
 /// Variables that a launcher needs.
 const LAUNCHER_ENVIRONMENT: [&str; 7] = [
     "PATH",
@@ -172,7 +175,40 @@ fn environment() -> BTreeMap<String, String> {
 }
 
 fn last_line(log: &std::path::Path) -> String {
-    let text = std::fs::read_to_string(log).unwrap_or_default();
-    let line = text.lines().rev().find(|line| !line.trim().is_empty());
-    line.map_or_else(|| format!("see {}", log.display()), ToOwned::to_owned)
+    cause(&std::fs::read_to_string(log).unwrap_or_default())
+}
+
+/// What a launcher that did not start said last: the error of its log line, or the first line of a
+/// refused command line.
+fn cause(log: &str) -> String {
+    let said = |line: &str| {
+        let logged = serde_json::from_str::<serde_json::Value>(line).ok();
+        let error = logged.as_ref().and_then(|l| l["fields"]["error"].as_str());
+        error
+            .or_else(|| line.strip_prefix("error: "))
+            .map(str::to_owned)
+    };
+    let mut lines = log.lines().rev().filter(|line| !line.trim().is_empty());
+    let last = lines.clone().next().unwrap_or("it said nothing");
+    let found = lines.by_ref().take(CAUSE_LINES_MAX).find_map(said);
+    found.unwrap_or_else(|| last.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_of_a_launcher_that_did_not_start() {
+        let refused = "old\n\nerror: invalid value 'x' for '--supervisor <NAME>'\n  [possible values: auto]\n\nFor more information, try '--help'.\n";
+        assert!(cause(refused).starts_with("invalid value 'x'"));
+        let logged =
+            r#"{"level":"ERROR","fields":{"message":"cannot start","error":"no home directory"}}"#;
+        assert_eq!(
+            cause(&format!("error: older\n{logged}\n")),
+            "no home directory"
+        );
+        assert_eq!(cause("panicked\n\n"), "panicked");
+        assert_eq!(cause(""), "it said nothing");
+    }
 }
