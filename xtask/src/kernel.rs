@@ -91,11 +91,11 @@ fn test_program() -> Result<PathBuf> {
         "--no-run",
         "--message-format=json",
     ]))?;
-    let programs = said.lines().filter_map(|line| {
+    let mut programs = said.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         let is_it = message["target"]["name"] == "cgroup";
         let path = message["executable"].as_str().filter(|_| is_it)?;
         Some(root().join(path))
     });
-    programs.last().context("cargo named no test program")
+    programs.next_back().context("cargo named no test program")
 }
